@@ -1,0 +1,7 @@
+"""Azure Blob Storage behind the wenchang storage contract."""
+
+from __future__ import annotations
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"

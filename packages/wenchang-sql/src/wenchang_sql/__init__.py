@@ -1,0 +1,7 @@
+"""SQLite, PostgreSQL, MariaDB and MySQL behind the wenchang storage contract."""
+
+from __future__ import annotations
+
+__all__ = ["__version__"]
+
+__version__ = "0.1.0"
