@@ -15,6 +15,7 @@ from wenchang.storage.contract import (
     StoredObject,
     VersionLister,
 )
+from wenchang.storage.descriptor import BackendDescriptor
 from wenchang.storage.errors import (
     UNREAD,
     BackendBroken,
@@ -32,12 +33,14 @@ from wenchang.storage.errors import (
     StorageRejectedError,
     UnknownBackend,
 )
+from wenchang.storage.locations import StorageLocation
 
 __all__ = [
     "STORAGE_CONTRACT",
     "UNREAD",
     "BackendBroken",
     "BackendConflict",
+    "BackendDescriptor",
     "BackendIncompatible",
     "BackendNotInstalled",
     "BackendUnavailableError",
@@ -51,6 +54,7 @@ __all__ = [
     "Storage",
     "StorageConfigurationError",
     "StorageError",
+    "StorageLocation",
     "StorageRejectedError",
     "StoredObject",
     "UnknownBackend",
