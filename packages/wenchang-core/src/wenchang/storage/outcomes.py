@@ -14,13 +14,16 @@ version, never by id, because an object that was copied or edited by hand keeps 
 
 `decide` is the whole table and has no side effects, so that a model checker can explore it.
 
-Known residue: a proxy that sends a request twice, combined with a rival that deletes the object or
-replaces it through a handle without memory of it, between the landing and the read-back. And no
-table covers an operator who restores an old version of an object: versions then come back.
+Known residue: a proxy that sends a write twice and passes the second answer on, combined with a
+rival that deletes the object or replaces it through a handle without memory of it, between the
+landing and the read-back. A delete that a proxy sends twice in that way is reported as a conflict,
+since a delete leaves no mark. And no table covers an operator who restores an old version of an
+object: versions then come back.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import threading
@@ -91,7 +94,10 @@ class Applied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The precondition failed, by the provider's own code or a row count of 0."""
+    """The precondition failed, by the provider's own code or a row count of 0.
+
+    Never the answer to an unconditional put.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,6 +183,11 @@ class Found:
     current: StoredObject
     write_id: str | None
     lineage: Lineage = ()
+    edited: bool = False
+    """Somebody changed the object in place and kept its id: the id proves that the write landed, but
+    `current` is not what it wrote."""
+    tombstone: bool = False
+    """The object marks a deleted one: callers are told that the key is absent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,8 +214,10 @@ def decide(call: Write | Delete, found: Found | None, *, ambiguous: bool) -> Ver
         return _decide_delete(call, found, ambiguous=ambiguous)
     landed_as = _own_version(call.write_id, found)
     if landed_as is not None:
-        return Verdict(outcome="landed", version=landed_as)
-    if not ambiguous:
+        # Without a version the write landed and was then edited in place. Returning the edit's version
+        # would let the caller overwrite the edit unseen; a conflict would deny what happened.
+        return Verdict(outcome="landed", version=landed_as) if landed_as else _UNKNOWN
+    if not ambiguous and call.kind != "put":
         return _CONFLICT
     if call.kind != "replace":
         # A late attempt may still arrive, and its condition can become true again (create) or always
@@ -214,11 +227,14 @@ def decide(call: Write | Delete, found: Found | None, *, ambiguous: bool) -> Ver
 
 
 def _own_version(write_id: str, found: Found | None) -> str | None:
-    """Return the version under which the write landed, if it is or was the object found."""
+    """Return the version under which the write landed, if it is or was the object found.
+
+    "" when it landed under a version that cannot be known any more.
+    """
     if found is None:
         return None
     if found.write_id == write_id:
-        return found.current.version
+        return "" if found.edited else found.current.version
     return next((version for pair_id, version in found.lineage if pair_id == write_id), None)
 
 
@@ -250,7 +266,7 @@ def _decide_delete(call: Delete, found: Found | None, *, ambiguous: bool) -> Ver
 class LineageMemory:
     """What a handle knows of versions it read, listed or wrote: their write id and lineage.
 
-    Bounded by entry count, least recently used first out. Safe over threads and fork. Forgetting is
+    Bounded by entry count, the oldest first out. Safe over threads and fork. Forgetting is
     harmless: a lost answer may then settle as unknown where memory would have told more.
     """
 
@@ -304,9 +320,9 @@ os.register_at_fork(after_in_child=_renew_locks_after_fork)
 class RetryPolicy:
     """Bounds of one call, all in seconds.
 
-    `deadline` bounds the whole call, back-off included. `attempt_timeout` bounds one attempt; it is
-    kept well below the deadline because an attempt that timed out is easier to settle the sooner it
-    is read back. Waits between attempts are random up to `backoff_base` doubled each time, and at
+    `deadline` bounds the whole call, back-off included. `attempt_timeout` bounds one attempt, and so
+    does a third of the deadline: an attempt that timed out has to be read back in time, and is
+    easier to settle the sooner it is. Waits between attempts are random up to `backoff_base` doubled each time, and at
     most `backoff_cap`.
     """
 
@@ -319,7 +335,8 @@ class RetryPolicy:
         """Refuse a bound that is not a positive number with `StorageConfigurationError`."""
         for name in ("deadline", "attempt_timeout", "backoff_base", "backoff_cap"):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if not number or not 0 < value < math.inf:
                 msg = f"option '{name}' must be a positive number of seconds"
                 raise StorageConfigurationError(msg)
 
@@ -405,10 +422,10 @@ class Settler:
             if verdict.outcome == "gone":
                 return ""
             if verdict.outcome == "conflict":
-                raise PreconditionFailedError(
-                    request.key, current=None if found is None else found.current
-                )
+                there = None if found is None or found.tombstone else found.current
+                raise PreconditionFailedError(request.key, current=there)
             if verdict.outcome == "unknown":
+                call.unsettled = True
                 self._give_up(call)
             self._back_off(call, None)
 
@@ -440,7 +457,7 @@ class Settler:
         remaining = call.remaining()
         if remaining <= 0:
             self._give_up(call)
-        return min(self.policy.attempt_timeout, remaining)
+        return min(self.policy.attempt_timeout, self.policy.deadline / 3, remaining)
 
     def _back_off(self, call: _Call, retry_after: float | None) -> None:
         """Wait before the next attempt, or give up when the wait would pass the deadline."""
