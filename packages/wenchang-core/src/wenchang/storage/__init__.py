@@ -34,6 +34,7 @@ from wenchang.storage.errors import (
     UnknownBackend,
 )
 from wenchang.storage.locations import StorageLocation
+from wenchang.storage.registry import BackendInfo, find_backend, list_backends, open_storage
 
 __all__ = [
     "STORAGE_CONTRACT",
@@ -42,6 +43,7 @@ __all__ = [
     "BackendConflict",
     "BackendDescriptor",
     "BackendIncompatible",
+    "BackendInfo",
     "BackendNotInstalled",
     "BackendUnavailableError",
     "DiscoveryError",
@@ -59,4 +61,7 @@ __all__ = [
     "StoredObject",
     "UnknownBackend",
     "VersionLister",
+    "find_backend",
+    "list_backends",
+    "open_storage",
 ]
