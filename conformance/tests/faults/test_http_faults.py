@@ -228,7 +228,8 @@ class TestFaultsBehindTheServer:
     def test_a_hang_after_commit_never_answers_a_landed_write(self, proxy, connect, store):
         proxy.script(once(Fault.hang(applied=True)))
         with pytest.raises(TimeoutError):
-            connect(timeout=0.5).ask("PUT", "/k", b"x")
+            connect(timeout=0.2).ask("PUT", "/k", b"x")
+        proxy.log.wait_for(lambda log: log[0].applied == 1)
         assert store.applied == [("PUT", "/k")]
 
     def test_a_dripped_answer_arrives_whole_in_single_bytes(self, proxy, raw):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wenchang_conformance.faults.wire import ClientPiece, ServerPiece, Statement
+from wenchang_conformance.faults.wire import ClientPiece, ServerPiece, Statement, whole_messages
 
 _COM_QUERY = 0x03
 _OK, _EOF, _ERROR, _LOCAL_INFILE = 0x00, 0xFE, 0xFF, 0xFB
@@ -29,31 +29,27 @@ class MySQL:
     def from_client(self, data: bytes) -> list[ClientPiece]:
         """Split what the client sent."""
         self._client += data
-        pieces: list[ClientPiece] = []
-        while True:
-            packet, self._client = _split(self._client)
-            if packet is None:
-                return pieces
-            statement = None
-            # Commands are numbered 0; log-in packets and later parts of a command are not.
-            if packet[3] == 0 and packet[4:5] == bytes([_COM_QUERY]):
-                statement = Statement(sql=packet[5:], wire=packet)
-                self._answer.begin()
-            pieces.append(ClientPiece(wire=packet, statement=statement))
+        packets, self._client = whole_messages(self._client, _length_at)
+        return [self._command(packet) for packet in packets]
+
+    def _command(self, packet: bytes) -> ClientPiece:
+        # Commands are numbered 0; log-in packets and later parts of a command are not.
+        if packet[3] != 0 or packet[4:5] != bytes([_COM_QUERY]):
+            return ClientPiece(wire=packet)
+        self._answer.begin()
+        return ClientPiece(wire=packet, statement=Statement(sql=packet[5:], wire=packet))
 
     def from_server(self, data: bytes) -> list[ServerPiece]:
         """Split what the server sent."""
         self._server += data
-        pieces: list[ServerPiece] = []
-        while True:
-            packet, self._server = _split(self._server)
-            if packet is None:
-                return pieces
-            if not self._greeted:
-                self._greeted = True
-                pieces.append(ServerPiece(wire=_plain_greeting(packet)))
-            else:
-                pieces.append(ServerPiece(wire=packet, completes=self._answer.ends_with(packet)))
+        packets, self._server = whole_messages(self._server, _length_at)
+        return [self._told(packet) for packet in packets]
+
+    def _told(self, packet: bytes) -> ServerPiece:
+        if self._greeted:
+            return ServerPiece(wire=packet, completes=self._answer.ends_with(packet))
+        self._greeted = True
+        return ServerPiece(wire=_plain_greeting(packet))
 
 
 class _AnswerState:
@@ -97,14 +93,11 @@ class _AnswerState:
         return not more
 
 
-def _split(data: bytes) -> tuple[bytes | None, bytes]:
-    """Cut one packet off, its four bytes of head included: (packet or None, rest)."""
-    if len(data) < 4:
-        return None, data
-    length = int.from_bytes(data[:3], "little") + 4
-    if len(data) < length:
-        return None, data
-    return data[:length], data[length:]
+def _length_at(data: bytes, start: int) -> int | None:
+    """Tell the length of a packet, its four bytes of head included."""
+    if len(data) < start + 4:
+        return None
+    return int.from_bytes(data[start : start + 3], "little") + 4
 
 
 def _length_encoded(payload: bytes, start: int) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from wenchang_conformance.faults.wire import (
     ServerPiece,
     Statement,
     UnreadableStreamError,
+    whole_messages,
 )
 
 _SSL_REQUEST = 80877103
@@ -39,19 +40,14 @@ class PostgreSQL:
         """Split what the client sent."""
         self._client += data
         pieces: list[ClientPiece] = []
-        while True:
-            if not self._started:
-                piece = self._startup()
-                if piece is None:
-                    return pieces
-                pieces.append(piece)
-                continue
-            message, self._client = _split(self._client)
-            if message is None:
+        while not self._started:
+            piece = self._startup()
+            if piece is None:
                 return pieces
-            piece = self._message(message)
-            if piece is not None:
-                pieces.append(piece)
+            pieces.append(piece)
+        messages, self._client = whole_messages(self._client, _length_at)
+        pieces += filter(None, map(self._message, messages))
+        return pieces
 
     def _startup(self) -> ClientPiece | None:
         if len(self._client) < 8:
@@ -100,22 +96,16 @@ class PostgreSQL:
     def from_server(self, data: bytes) -> list[ServerPiece]:
         """Split what the server sent: ReadyForQuery ends each answer."""
         self._server += data
-        pieces: list[ServerPiece] = []
-        while True:
-            message, self._server = _split(self._server)
-            if message is None:
-                return pieces
-            pieces.append(ServerPiece(wire=message, completes=message[:1] == b"Z"))
+        messages, self._server = whole_messages(self._server, _length_at)
+        return [ServerPiece(wire=each, completes=each[:1] == b"Z") for each in messages]
 
 
-def _split(data: bytes) -> tuple[bytes | None, bytes]:
-    """Cut one message off: (message or None, rest)."""
-    if len(data) < 5:
-        return None, data
-    length = struct.unpack_from("!i", data, 1)[0] + 1
+def _length_at(data: bytes, start: int) -> int | None:
+    """Tell the length of a message, its type byte included."""
+    if len(data) < start + 5:
+        return None
+    length: int = struct.unpack_from("!i", data, start + 1)[0] + 1
     if not 5 <= length <= _LONGEST_MESSAGE:
         msg = "not a message of PostgreSQL's protocol 3; is the connection encrypted?"
         raise UnreadableStreamError(msg)
-    if len(data) < length:
-        return None, data
-    return data[:length], data[length:]
+    return length

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from wenchang_conformance.faults.script import Decision
     from wenchang_conformance.faults.wire import ClientPiece, ServerPiece
 
-_READ = 1 << 16
+_READ = 1 << 18
 
 
 class _EndedError(Exception):

@@ -72,6 +72,22 @@ class Dialect(Protocol):
         ...
 
 
+def whole_messages(
+    data: bytes, length_at: Callable[[bytes, int], int | None]
+) -> tuple[list[bytes], bytes]:
+    """Cut the whole messages off the front of `data`: (messages, rest).
+
+    `length_at` tells the length of the message that begins at an offset, None if too little of it
+    is there to know.
+    """
+    messages: list[bytes] = []
+    start = 0
+    while (length := length_at(data, start)) is not None and start + length <= len(data):
+        messages.append(data[start : start + length])
+        start += length
+    return messages, data[start:]
+
+
 def is_commit(statement: Statement) -> bool:
     """Match COMMIT and PostgreSQL's other word for it, END."""
     return statement.verb in {"COMMIT", "END"}
