@@ -7,11 +7,13 @@ import threading
 import weakref
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Final
 
-from wenchang.storage.contract import ListedObject, StoredObject
-from wenchang.storage.errors import PreconditionFailedError
+from wenchang.storage.contract import STORAGE_CONTRACT, ListedObject, StoredObject
+from wenchang.storage.descriptor import BackendDescriptor
+from wenchang.storage.errors import PreconditionFailedError, StorageConfigurationError
 from wenchang.storage.keys import (
     check_body,
     check_expected,
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-__all__ = ["InMemoryStorage"]
+    from wenchang.storage.locations import StorageLocation
+
+__all__ = ["DESCRIPTOR", "InMemoryStorage", "MemoryOptions"]
 
 _BLOCK_KEYS: Final = 512
 
@@ -219,3 +223,32 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryOptions:
+    """The options of `memory://`: none."""
+
+
+def _open(location: StorageLocation) -> InMemoryStorage:
+    """Open `memory://`, each time a new and empty store.
+
+    Raises `StorageConfigurationError` for an address: there is nothing to tell stores apart by.
+    """
+    location.options_as(MemoryOptions)
+    if location.address:
+        msg = f"memory storage has no address; write 'memory://' (from {location.source})"
+        raise StorageConfigurationError(msg)
+    return InMemoryStorage()
+
+
+DESCRIPTOR: Final = BackendDescriptor(
+    name="memory",
+    contract=STORAGE_CONTRACT,
+    summary="the memory of this process; gone when it ends",
+    options=MemoryOptions,
+    open=_open,
+    durable=False,
+    shared=False,
+    local=True,
+)
