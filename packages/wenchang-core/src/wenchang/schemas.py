@@ -20,8 +20,8 @@ from wenchang.errors import (
     UnsettledOutcome,
 )
 from wenchang.paths import MAX_SEGMENT_BYTES
-from wenchang.tools.descriptions import READING_TOOLS, TOOL_NAMES, tool_descriptions
-from wenchang.tools.rendering import ERROR_NAMES
+from wenchang.tools._descriptions import READING_TOOLS, TOOL_NAMES, tool_descriptions
+from wenchang.tools._rendering import ERROR_NAMES
 
 __all__ = ["SCHEMA_DIALECT", "ToolSchema", "error_schema", "tool_schemas"]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from wenchang.mcp.guidance import (
+from wenchang.mcp._guidance import (
     PROMPT_RESOURCE_URI,
     mcp_tool_descriptions,
     memory_instructions,
 )
-from wenchang.mcp.memory import build_server, register_memory_tools
-from wenchang.mcp.serving import MAX_TOOL_DESCRIPTION_CHARS
+from wenchang.mcp._memory import build_server, register_memory_tools
+from wenchang.mcp._serving import MAX_TOOL_DESCRIPTION_CHARS
 from wenchang.observer import ToolCallRecord
 
 __all__ = [

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from wenchang.tools.descriptions import TOOL_NAMES, tool_descriptions
-from wenchang.tools.memory import MemoryTools, bind_tools
-from wenchang.tools.rendering import render_error, render_result
+from wenchang.tools._descriptions import TOOL_NAMES, tool_descriptions
+from wenchang.tools._memory import MemoryTools, bind_tools
+from wenchang.tools._rendering import render_error, render_result
 
 __all__ = [
     "TOOL_NAMES",

@@ -12,7 +12,7 @@ from typing import Final
 from wenchang.errors import InvalidArgumentError
 from wenchang.facts import fact_line_problem, single_line_problem, text_problem
 from wenchang.paths import segment_problem
-from wenchang.tools.names import area_problem, name_problem, suggest_area, suggest_name
+from wenchang.tools._names import area_problem, name_problem, suggest_area, suggest_name
 
 __all__ = [
     "check_aliases",

@@ -9,16 +9,16 @@ from typing import Any, Final, TypeVar
 
 from wenchang import __version__
 from wenchang.identity import Identity, IdentityResolver
-from wenchang.mcp.callers import Callers, CredentialsFromContext
-from wenchang.mcp.guidance import PROMPT_RESOURCE_URI, mcp_tool_descriptions, memory_instructions
-from wenchang.mcp.sdk import (
+from wenchang.mcp._callers import Callers, CredentialsFromContext
+from wenchang.mcp._guidance import PROMPT_RESOURCE_URI, mcp_tool_descriptions, memory_instructions
+from wenchang.mcp._sdk import (
     MCPServer,
     ToolAnnotations,
     check_server,
     install_resource,
     registered_resources,
 )
-from wenchang.mcp.serving import (
+from wenchang.mcp._serving import (
     Answer,
     ToolSpec,
     check_descriptions,
@@ -30,9 +30,9 @@ from wenchang.observer import CallObserver
 from wenchang.prompts import PromptSlots
 from wenchang.schemas import tool_schemas
 from wenchang.scope import ScopePolicy
-from wenchang.tools.descriptions import READING_TOOLS
-from wenchang.tools.memory import MemoryTools, check_tool_settings
-from wenchang.tools.rendering import render_error, render_result, to_json
+from wenchang.tools._descriptions import READING_TOOLS
+from wenchang.tools._memory import MemoryTools, check_tool_settings
+from wenchang.tools._rendering import render_error, render_result, to_json
 from wenchang.transport import TransportClient
 
 __all__ = ["build_server", "register_memory_tools"]

@@ -15,9 +15,9 @@ from wenchang.identity import (
     is_async_callable,
     resolve_identity,
 )
-from wenchang.mcp.sdk import Context
+from wenchang.mcp._sdk import Context
 from wenchang.scope import ScopePolicy
-from wenchang.tools.known_scopes import check_known_scopes, process_watch
+from wenchang.tools._known_scopes import check_known_scopes, process_watch
 
 __all__ = ["Callers", "CredentialsFromContext"]
 

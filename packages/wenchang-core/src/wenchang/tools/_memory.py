@@ -22,10 +22,10 @@ from wenchang.observer import CallObserver, ToolCallRecord, check_observer, noti
 from wenchang.paths import build_path, build_prefix
 from wenchang.records import ListPage, MemoryFile, MemoryIndex
 from wenchang.scope import ScopePolicy, check_write
-from wenchang.tools import arguments as check
-from wenchang.tools.descriptions import TOOL_NAMES, check_product, tool_descriptions
-from wenchang.tools.known_scopes import check_known_scopes, process_watch
-from wenchang.tools.rendering import render_error, render_result
+from wenchang.tools import _arguments as check
+from wenchang.tools._descriptions import TOOL_NAMES, check_product, tool_descriptions
+from wenchang.tools._known_scopes import check_known_scopes, process_watch
+from wenchang.tools._rendering import render_error, render_result
 from wenchang.transport import TransportClient
 
 __all__ = ["MemoryTools", "bind_tools", "check_tool_settings"]

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from wenchang.prompts import PromptSlots, build_memory_prompt
-from wenchang.tools.descriptions import tool_descriptions
+from wenchang.tools._descriptions import tool_descriptions
 
 __all__ = [
     "GUIDANCE_PREAMBLE",

@@ -18,8 +18,8 @@ from typing import Any, Final
 
 from wenchang.errors import ErrorCategory
 from wenchang.identity import Identity
-from wenchang.mcp.callers import Callers
-from wenchang.mcp.sdk import (
+from wenchang.mcp._callers import Callers
+from wenchang.mcp._sdk import (
     CallToolResult,
     Context,
     MCPServer,
@@ -30,8 +30,8 @@ from wenchang.mcp.sdk import (
     registered_tools,
 )
 from wenchang.observer import CallObserver, ToolCallRecord, notify
-from wenchang.tools.arguments import check_names_of_arguments
-from wenchang.tools.rendering import Payload, to_json
+from wenchang.tools._arguments import check_names_of_arguments
+from wenchang.tools._rendering import Payload, to_json
 
 __all__ = [
     "MAX_TOOL_DESCRIPTION_CHARS",
