@@ -43,7 +43,7 @@ def run_checks(only: list[str]) -> int:
     Raises:
         DevError: a name in `only` is no check; the text lists those there are.
     """
-    python = environments.ensure(environments.check())
+    python = environments.ensure(environments.test())
     commands = _commands(python)
     for name in only:
         if name not in commands:

@@ -51,18 +51,18 @@ def clean_environ(extra: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 def run(
-    command: Sequence[str | Path],
+    command: Sequence[object],
     *,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> int:
-    """Run `command` with its output on this terminal and return its exit code."""
+    """Run `command`, each word as its text, with its output on this terminal; return its exit code."""
     sys.stdout.flush()
     return subprocess.run([str(part) for part in command], cwd=cwd, env=env, check=False).returncode
 
 
 def run_quietly(
-    command: Sequence[str | Path],
+    command: Sequence[object],
     *,
     what: str,
     cwd: Path | None = None,

@@ -32,4 +32,4 @@ def serve() -> int:
 
 def _environ() -> dict[str, str]:
     # The theme prints an advertisement of its own otherwise, in the middle of our output.
-    return clean_environ({"NO_MKDOCS_2_WARNING": "1", "DISABLE_MKDOCS_2_WARNING": "true"})
+    return clean_environ({"NO_MKDOCS_2_WARNING": "1"})

@@ -62,16 +62,16 @@ def _everything() -> tuple[str, ...]:
 
 
 def test() -> Environment:
-    """Return the environment that the tests run in: every package with every extra."""
+    """Return the environment of tests and static checks: every package with every extra."""
     return Environment(
-        name="test", requirements=project.group("build", "test"), editable=_everything()
+        name="test", requirements=project.group("build", "test", "check"), editable=_everything()
     )
 
 
-def check() -> Environment:
-    """Return the environment of the static checks, which read the installed packages' types."""
+def other_python() -> Environment:
+    """Return the environment for the tests of core on a further Python, without the checkers."""
     return Environment(
-        name="check", requirements=project.group("build", "test", "check"), editable=_everything()
+        name="core", requirements=project.group("build", "test"), editable=_everything()
     )
 
 

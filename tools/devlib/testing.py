@@ -110,7 +110,7 @@ def _passes(outcome: Outcome, python: Path, environ: dict[str, str], choice: Cho
         if other is None:
             say(f"   there is no Python {version} on this machine")
             continue
-        inside = environments.ensure(environments.test(), other)
+        inside = environments.ensure(environments.other_python(), other)
         core = [str(project.packages()["wenchang-core"].folder / "tests")]
         _pytest(outcome, inside, environ, choice, f"py{version}", [*parallel, *core])
         heading(f"the conformance suite on Python {version}, profile quick")

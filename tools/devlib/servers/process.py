@@ -118,6 +118,7 @@ class Process:
     ) -> None:
         self.place = place
         self._stop_signal = stop_signal
+        self._patience = 10.0
         self._name = Path(command[0]).name
         self._log = place.path / "server.log"
         with self._log.open("ab") as log:
@@ -160,7 +161,7 @@ class Process:
         if self._process.poll() is None:
             self._process.send_signal(self._stop_signal)
             try:
-                self._process.wait(10)
+                self._process.wait(self._patience)
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait(10)
