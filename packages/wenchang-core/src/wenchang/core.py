@@ -12,55 +12,39 @@ write may have happened, and `StorageRejectedError`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
+from functools import partial
 from typing import Final
 
-from wenchang._cursors import MEMORY_LISTING, decode_cursor, encode_cursor
-from wenchang._objects import Objects, decode_body, naming
-from wenchang._options import check_positive, check_scope_priority, check_storage, stamp
-from wenchang.errors import (
-    FileQuotaExceededError,
-    InvalidArgumentError,
-    MetadataFormatError,
-    NotFoundError,
-    OversizeWriteError,
-    ReplaceFactMatchError,
-    VersionConflictError,
-    WenchangError,
+from wenchang._drafts import (
+    Draft,
+    append_to,
+    check_text,
+    check_writing,
+    count_places,
+    draft,
+    merger,
+    stored_sources,
 )
+from wenchang._listing import check_scope_map, list_files, list_page, to_entry
+from wenchang._objects import Objects, decode_body
+from wenchang._options import check_positive, check_scope_priority, check_storage
+from wenchang._writer import Writer, conflict
+from wenchang.errors import InvalidArgumentError, NotFoundError, ReplaceFactMatchError
 from wenchang.facts import fact_line_problem, text_problem
 from wenchang.index import INDEX_SYSTEM_AREA, cap_entries, index_entry_bytes, order_entries
 from wenchang.index_cache import EntityListings, IndexCache
-from wenchang.metadata import (
-    FileMetadata,
-    check_aliases,
-    check_description,
-    check_metadata_size,
-    check_source,
-    decode_metadata,
-    encode_metadata,
-    merge_aliases,
-    unreadable_metadata,
-)
+from wenchang.metadata import FileMetadata, decode_metadata
 from wenchang.operators import (
     PURGE_MAX_PASSES,
     ImportReport,
     PurgeIncompleteError,
-    count_import,
     export_objects,
-    import_object,
+    import_objects,
     purge_objects,
-    split_key,
 )
-from wenchang.paths import (
-    PathParts,
-    build_prefix,
-    is_valid_path,
-    parse_path,
-    parse_prefix,
-)
+from wenchang.paths import PathParts, build_prefix, parse_path
 from wenchang.read_cache import ReadCache
 from wenchang.records import (
     CappedPrefix,
@@ -70,8 +54,7 @@ from wenchang.records import (
     MemoryFile,
     MemoryIndex,
 )
-from wenchang.storage.contract import ListedObject, Storage, StoredObject
-from wenchang.storage.errors import InvalidStorageKeyError, PreconditionFailedError
+from wenchang.storage.contract import Storage, StoredObject
 
 __all__ = [
     "DEFAULT_READ_CACHE",
@@ -93,7 +76,6 @@ __all__ = [
 
 REPLACE_FACT_ATTEMPTS: Final = 3
 """Writes that one `replace_fact` tries while others write the same file."""
-_CREATE_ATTEMPTS: Final = 3
 
 
 class DefaultReadCache(Enum):
@@ -109,17 +91,6 @@ DEFAULT_READ_CACHE: Final = DefaultReadCache.DEFAULT
 def _now() -> datetime:
     """Return the time in UTC."""
     return datetime.now(UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class _Draft:
-    """A file as it is about to be written."""
-
-    content: str
-    data: bytes
-    description: str
-    aliases: tuple[str, ...]
-    sources: frozenset[str]
 
 
 class MemoryStore:
@@ -175,10 +146,10 @@ class MemoryStore:
             else check_positive("max_files_per_entity", max_files_per_entity)
         )
         self._scope_priority = priority
-        self._clock = clock
         self._storage = storage
         self._objects = Objects(storage, read_cache)
         self._listings = EntityListings(index_cache)
+        self._writer = Writer(self._objects, self._listings, clock, self._max_files)
 
     @property
     def max_file_bytes(self) -> int:
@@ -214,7 +185,9 @@ class MemoryStore:
         metadata cannot be decoded and UnicodeDecodeError where the body cannot.
         """
         _locate(path)
-        stored = self._read(path)
+        stored = self._objects.get(path)
+        if stored is None:
+            raise NotFoundError(path, "file_absent")
         metadata = decode_metadata(stored.metadata)
         return MemoryFile(path, decode_body(stored.data), metadata, stored.version)
 
@@ -230,22 +203,7 @@ class MemoryStore:
         cursor that does not belong to this very prefix. A cursor holds the position relative to the
         prefix, so with the prefix of an entity or an area it shows no entity id.
         """
-        area = _check_prefix(prefix)
-        start = None if cursor is None else prefix + self._position(prefix, cursor)
-        try:
-            page = self._objects.page(prefix, start, self._list_page_size + 1)
-        except InvalidStorageKeyError as error:
-            refused = error
-        else:
-            listed = page[: self._list_page_size]
-            more = len(page) > len(listed)
-            position = listed[-1].key.removeprefix(prefix) if more else ""
-            return ListPage(
-                tuple(_entry(found) for found in listed if is_valid_path(found.key)),
-                encode_cursor(MEMORY_LISTING, prefix, position) if more else None,
-            )
-        argument = "cursor" if cursor is not None else "area" if area is not None else "scope"
-        raise InvalidArgumentError(argument, f"this storage cannot hold it: {refused}") from refused
+        return list_page(self._objects, prefix, cursor, self._list_page_size)
 
     def get_memory_index(self, scope_map: Mapping[str, str]) -> MemoryIndex:
         """Return the index of one entity for each scope: entries in index order up to the budget.
@@ -257,10 +215,13 @@ class MemoryStore:
         Raises TypeError unless `scope_map` maps str to str, ValueError for a scope or an entity id
         that is no valid path segment; then nothing is asked of the storage.
         """
-        entities = _check_scope_map(scope_map)
-        entries = [
-            _entry(found) for entity in entities for found in self._listing(entity[0], entity[1])
-        ]
+        entries: list[FileEntry] = []
+        for scope, entity_id in check_scope_map(scope_map):
+            prefix = build_prefix(scope, entity_id)
+            found = self._listings.listing(
+                scope, entity_id, partial(list_files, self._objects, prefix)
+            )
+            entries.extend(map(to_entry, found))
         return cap_entries(order_entries(entries, self._scope_priority), self._index_max_bytes)
 
     # --- writing -----------------------------------------------------------------------------
@@ -287,21 +248,18 @@ class MemoryStore:
         """
         parts = _locate(path)
         if expected_version is not None:
-            _check_text("expected_version", expected_version)
-        given = self._draft_of_write(path, content, metadata, check_source(source))
+            check_text("expected_version", expected_version)
+        description, aliases, sources = check_writing(content, metadata, source)
+        new = self._draft(path, content, description, aliases, sources)
         if expected_version is None:
-            return self._create(path, parts, given)
+            return self._writer.create(path, parts, new)
 
-        def replace(base: StoredObject) -> _Draft:
-            try:
-                stored = decode_metadata(base.metadata).sources
-            except MetadataFormatError:
-                stored = frozenset()
-            return self._draft(
-                path, given.content, given.description, given.aliases, stored | given.sources
-            )
+        def replace(base: StoredObject) -> Draft:
+            if base.version != expected_version:
+                raise conflict(path, base)
+            return self._draft(path, content, description, aliases, sources | stored_sources(base))
 
-        return self._change(path, parts, expected_version, replace)
+        return self._writer.change(path, parts, expected_version, replace)
 
     def append_line(
         self,
@@ -325,21 +283,20 @@ class MemoryStore:
         be decoded.
         """
         parts = _locate(path)
-        _check_text("line", line)
+        check_text("line", line)
         problem = fact_line_problem(line)
         if problem is not None:
             raise InvalidArgumentError("line", problem)
-        _check_text("expected_version", expected_version)
-        merge = _merger(check_source(source), aliases, description)
+        check_text("expected_version", expected_version)
+        merge = merger(source, aliases, description)
 
-        def append(base: StoredObject) -> _Draft:
-            text = decode_body(base.data)
-            separator = "\n" if text and not text.endswith("\n") else ""
-            return self._draft(
-                path, f"{text}{separator}{line}\n", *merge(decode_metadata(base.metadata))
-            )
+        def append(base: StoredObject) -> Draft:
+            if base.version != expected_version:
+                raise conflict(path, base)
+            metadata = decode_metadata(base.metadata)
+            return self._draft(path, append_to(base, line), *merge(metadata))
 
-        return self._change(path, parts, expected_version, append)
+        return self._writer.change(path, parts, expected_version, append)
 
     def replace_fact(
         self,
@@ -364,38 +321,29 @@ class MemoryStore:
         where a newer text does, or where every attempt was overtaken.
         """
         parts = _locate(path)
-        _check_text("old_string", old_string)
-        _check_text("new_string", new_string)
+        check_text("old_string", old_string)
+        check_text("new_string", new_string)
         if not old_string:
             raise InvalidArgumentError("old_string", "it must not be empty")
         problem = text_problem(new_string)
         if problem is not None:
             raise InvalidArgumentError("new_string", problem)
-        _check_text("expected_version", expected_version)
-        merge = _merger(check_source(source), aliases, description)
+        check_text("expected_version", expected_version)
+        merge = merger(source, aliases, description)
 
-        def replace(base: StoredObject) -> _Draft:
+        def replace(base: StoredObject) -> Draft:
             text = decode_body(base.data)
-            count = _count(text, old_string)
+            count = count_places(text, old_string)
+            if count != 1 and base.version == expected_version:
+                raise ReplaceFactMatchError(path, text, base.version, count)
             if count != 1:
-                if base.version == expected_version:
-                    raise ReplaceFactMatchError(path, text, base.version, count)
-                raise _conflict(path, base)
-            return self._draft(
-                path,
-                text.replace(old_string, new_string, 1),
-                *merge(decode_metadata(base.metadata)),
-            )
+                raise conflict(path, base)
+            changed = text.replace(old_string, new_string, 1)
+            return self._draft(path, changed, *merge(decode_metadata(base.metadata)))
 
-        base = self._usable(path, expected_version, replace) or self._read(path)
-        for _ in range(REPLACE_FACT_ATTEMPTS):
-            draft = replace(base)
-            try:
-                return self._save(path, parts, draft, base.version)
-            except PreconditionFailedError as error:
-                failed = error
-            base = self._current(path, failed)
-        raise _conflict(path, base)
+        return self._writer.change(
+            path, parts, expected_version, replace, attempts=REPLACE_FACT_ATTEMPTS
+        )
 
     def delete_file(self, path: str, expected_version: str) -> None:
         """Delete the file at a version. Nothing of it is decoded, so any file can be deleted.
@@ -404,16 +352,8 @@ class MemoryStore:
         TypeError, and `VersionConflictError` for any other version.
         """
         parts = _locate(path)
-        _check_text("expected_version", expected_version)
-        try:
-            self._objects.delete(path, expected_version)
-        except PreconditionFailedError as error:
-            failed = error
-        else:
-            return
-        finally:
-            self._listings.invalidate(parts.scope, parts.entity_id)
-        raise _conflict(path, self._current(path, failed))
+        check_text("expected_version", expected_version)
+        self._writer.delete(path, parts, expected_version)
 
     # --- operators ---------------------------------------------------------------------------
 
@@ -457,7 +397,9 @@ class MemoryStore:
         after a failure therefore continues it. Limits on files do not apply. Raises ValueError at a
         key without scope and entity, with the objects before it written.
         """
-        return count_import(self._import(exported, overwrite=overwrite))
+        return import_objects(
+            self._storage, exported, overwrite=overwrite, touched=self._listings.invalidate
+        )
 
     def invalidate_index(self, scope: str, entity_id: str) -> None:
         """Make the next index that includes the entity list storage. Nothing without a cache.
@@ -467,104 +409,6 @@ class MemoryStore:
         build_prefix(scope, entity_id)
         self._listings.invalidate(scope, entity_id)
 
-    # --- inside ------------------------------------------------------------------------------
-
-    def _read(self, path: str) -> StoredObject:
-        """Return the object as it is now; `file_absent` where there is none."""
-        stored = self._objects.get(path)
-        if stored is None:
-            raise NotFoundError(path, "file_absent")
-        return stored
-
-    def _current(self, path: str, error: PreconditionFailedError) -> StoredObject:
-        """Return what made a write fail; `file_absent` where there is nothing any more."""
-        stored = self._objects.current(path, error)
-        if stored is None:
-            raise NotFoundError(path, "file_absent")
-        return stored
-
-    def _usable(
-        self, path: str, expected: str, build: Callable[[StoredObject], _Draft]
-    ) -> StoredObject | None:
-        """Return the object at `expected` if it is known and the change can be built on it.
-
-        An error is never raised from what is only known: the file may have moved on, and a conflict
-        goes before every other complaint. So the caller then reads, and complains of what is there.
-        """
-        known = self._objects.known(path, expected)
-        if known is not None:
-            try:
-                build(known)
-            except (WenchangError, MetadataFormatError, UnicodeDecodeError):
-                return None
-        return known
-
-    def _change(
-        self,
-        path: str,
-        parts: PathParts,
-        expected: str,
-        build: Callable[[StoredObject], _Draft],
-    ) -> MemoryFile:
-        """Write what `build` makes of the file at version `expected`, or say what is there instead."""
-        base = self._usable(path, expected, build) or self._read(path)
-        if base.version != expected:
-            raise _conflict(path, base)
-        try:
-            return self._save(path, parts, build(base), expected)
-        except PreconditionFailedError as error:
-            failed = error
-        raise _conflict(path, self._current(path, failed))
-
-    def _create(self, path: str, parts: PathParts, draft: _Draft) -> MemoryFile:
-        """Write a new file, or say what is there or why there is no room."""
-        self._check_quota(path, parts)
-        for _ in range(_CREATE_ATTEMPTS):
-            try:
-                return self._save(path, parts, draft, None)
-            except PreconditionFailedError as error:
-                failed = error
-            current = self._objects.current(path, failed)
-            if current is not None:
-                raise _conflict(path, current)
-            # Deleted between the refusal and the look at it: there is room for it now.
-        raise NotFoundError(path, "file_absent")
-
-    def _check_quota(self, path: str, parts: PathParts) -> None:
-        """Refuse a file that would exceed the cap, unless the path is taken already."""
-        if self._max_files is None or parts.area == INDEX_SYSTEM_AREA:
-            return
-        count = 0
-        with naming("name"):
-            for key, _ in self._objects.versions(build_prefix(parts.scope, parts.entity_id)):
-                if key == path:
-                    return
-                count += is_valid_path(key) and parse_path(key).area != INDEX_SYSTEM_AREA
-                if count >= self._max_files:
-                    break
-        if count < self._max_files:
-            return
-        # The listing stopped early, perhaps before this very path; an existing file is a conflict.
-        stored = self._objects.get(path)
-        if stored is not None:
-            raise _conflict(path, stored)
-        raise FileQuotaExceededError(path, self._max_files)
-
-    def _draft_of_write(
-        self, path: str, content: str, metadata: FileMetadata, source: str
-    ) -> _Draft:
-        """Check what a caller of `write_file` passes."""
-        _check_text("content", content)
-        problem = text_problem(content)
-        if problem is not None:
-            raise InvalidArgumentError("content", problem)
-        if not isinstance(metadata, FileMetadata):
-            msg = f"metadata must be a FileMetadata, not {type(metadata).__name__}"
-            raise TypeError(msg)
-        sources = frozenset(map(check_source, metadata.sources)) | {source}
-        description = check_description(metadata.description)
-        return self._draft(path, content, description, check_aliases(metadata.aliases), sources)
-
     def _draft(
         self,
         path: str,
@@ -572,152 +416,23 @@ class MemoryStore:
         description: str,
         aliases: tuple[str, ...],
         sources: frozenset[str],
-    ) -> _Draft:
-        """Return a draft whose body and metadata are within their limits."""
-        data = content.encode()
-        if len(data) > self._max_file_bytes:
-            raise OversizeWriteError(path, len(data), self._max_file_bytes)
-        # The longest stamp, so that what passes here passes whatever the clock will say.
-        longest = datetime.max.replace(tzinfo=UTC)
-        check_metadata_size(encode_metadata(FileMetadata(description, aliases, sources, longest)))
-        return _Draft(content, data, description, aliases, sources)
-
-    def _save(self, path: str, parts: PathParts, draft: _Draft, expected: str | None) -> MemoryFile:
-        """Stamp a draft and write it at a version."""
-        metadata = FileMetadata(draft.description, draft.aliases, draft.sources, stamp(self._clock))
-        try:
-            version = self._objects.put(path, draft.data, encode_metadata(metadata), expected)
-        finally:
-            # Also after a failure: the write may have landed, and a conflict proves a missed change.
-            self._listings.invalidate(parts.scope, parts.entity_id)
-        return MemoryFile(path, draft.content, metadata, version)
-
-    def _listing(self, scope: str, entity_id: str) -> Sequence[ListedObject]:
-        """Return the files of an entity, from the index cache where it has them."""
-        prefix = build_prefix(scope, entity_id)
-
-        def list_storage() -> list[ListedObject]:
-            with naming("scope"):
-                return [
-                    found for found in self._objects.listing(prefix) if is_valid_path(found.key)
-                ]
-
-        return self._listings.listing(scope, entity_id, list_storage)
-
-    def _position(self, prefix: str, cursor: str) -> str:
-        """Return where a cursor of this prefix stands."""
-        _check_text("cursor", cursor)
-        try:
-            return decode_cursor(MEMORY_LISTING, prefix, cursor)
-        except ValueError:
-            pass
-        raise InvalidArgumentError(
-            "cursor", "it is not a cursor of this listing; pass next_cursor as it was returned"
+    ) -> Draft:
+        """Return a draft within this store's limits."""
+        return draft(
+            path,
+            content,
+            description,
+            aliases,
+            sources,
+            max_file_bytes=self._max_file_bytes,
         )
-
-    def _import(
-        self, exported: Iterable[ExportedObject], *, overwrite: bool
-    ) -> Iterator[tuple[str, str]]:
-        """Import one object after another; yield its key and what became of it."""
-        entities: set[tuple[str, str]] = set()
-        try:
-            for item in exported:
-                entity = split_key(item.key)
-                build_prefix(*entity)
-                entities.add(entity)
-                yield item.key, import_object(self._storage, item, overwrite=overwrite)
-        finally:
-            for entity in entities:
-                self._listings.invalidate(*entity)
 
 
 def _locate(path: str) -> PathParts:
-    """Take a path apart, or say that it is none."""
-    _check_text("path", path)
+    """Take a path apart; `invalid_path` where it is none."""
+    check_text("path", path)
     try:
         return parse_path(path)
     except ValueError:
         pass
     raise NotFoundError(path, "invalid_path")
-
-
-def _check_prefix(prefix: str) -> str | None:
-    """Return the area of a prefix, or say that it is none."""
-    _check_text("prefix", prefix)
-    try:
-        return parse_prefix(prefix).area
-    except ValueError:
-        pass
-    raise NotFoundError(prefix, "invalid_path")
-
-
-def _check_text(argument: str, value: object) -> None:
-    """Raise TypeError unless an argument is a str."""
-    if not isinstance(value, str):
-        msg = f"{argument} must be a str, not {type(value).__name__}"
-        raise TypeError(msg)
-
-
-def _check_scope_map(scope_map: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return the entities of an index, each with its scope."""
-    if not isinstance(scope_map, Mapping):
-        msg = f"scope_map must be a mapping, not {type(scope_map).__name__}"
-        raise TypeError(msg)
-    entities = list(scope_map.items())
-    for scope, entity_id in entities:
-        build_prefix(scope, entity_id)
-        _check_text("entity_id", entity_id)
-    return entities
-
-
-def _entry(found: ListedObject) -> FileEntry:
-    """Return the entry of a listed file, which says so where its metadata cannot be decoded."""
-    try:
-        metadata = decode_metadata(found.metadata)
-    except MetadataFormatError as error:
-        metadata = unreadable_metadata(error)
-    return FileEntry(found.key, metadata, found.version)
-
-
-def _conflict(path: str, current: StoredObject) -> VersionConflictError:
-    """Return the conflict that shows the current state; UnicodeDecodeError where it is no text."""
-    content = decode_body(current.data)
-    try:
-        metadata = decode_metadata(current.metadata)
-    except MetadataFormatError:
-        return VersionConflictError(path, content, current.version)
-    return VersionConflictError(
-        path,
-        content,
-        current.version,
-        description=metadata.description,
-        aliases=metadata.aliases,
-    )
-
-
-def _merger(
-    source: str, aliases: Iterable[str] | None, description: str | None
-) -> Callable[[FileMetadata], tuple[str, tuple[str, ...], frozenset[str]]]:
-    """Check the metadata arguments of a change; return what adds them to the stored ones."""
-    added = () if aliases is None else check_aliases(aliases)
-    if description is not None:
-        check_description(description)
-
-    def merge(stored: FileMetadata) -> tuple[str, tuple[str, ...], frozenset[str]]:
-        return (
-            stored.description if description is None else description,
-            merge_aliases(stored.aliases, added),
-            stored.sources | {source},
-        )
-
-    return merge
-
-
-def _count(text: str, wanted: str) -> int:
-    """Return at how many places `wanted` begins, overlapping ones included."""
-    count = 0
-    start = text.find(wanted)
-    while start >= 0:
-        count += 1
-        start = text.find(wanted, start + 1)
-    return count

@@ -6,13 +6,14 @@ and objects which cannot be decoded are included.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal, TypeAlias
 
 from wenchang._objects import Objects
+from wenchang.paths import build_prefix
 from wenchang.records import ExportedObject
-from wenchang.storage.contract import Storage, StoredObject
+from wenchang.storage.contract import Storage
 from wenchang.storage.errors import UNREAD, PreconditionFailedError
 from wenchang.storage.keys import RESERVED_METADATA_PREFIX
 
@@ -21,7 +22,7 @@ __all__ = [
     "ImportReport",
     "PurgeIncompleteError",
     "export_objects",
-    "import_object",
+    "import_objects",
     "purge_objects",
 ]
 
@@ -29,6 +30,7 @@ PURGE_MAX_PASSES: Final = 5
 """How often a purge lists and deletes before it gives up against writers that keep writing."""
 
 _IMPORT_ATTEMPTS: Final = 5
+_Outcome: TypeAlias = Literal["created", "replaced", "unchanged", "kept"]
 
 
 class PurgeIncompleteError(Exception):
@@ -102,7 +104,36 @@ def export_objects(objects: Objects, storage: Storage, prefix: str) -> Iterator[
             yield ExportedObject(key, stored.data, stored.metadata, stored.version)
 
 
-def import_object(storage: Storage, exported: ExportedObject, *, overwrite: bool) -> str:
+def import_objects(
+    storage: Storage,
+    exported: Iterable[ExportedObject],
+    *,
+    overwrite: bool,
+    touched: Callable[[str, str], None],
+) -> ImportReport:
+    """Write exported objects back; report what was done.
+
+    `touched` is called once for each entity in which something may have been written, also after a
+    failure.
+    """
+    counts = {"created": 0, "replaced": 0, "unchanged": 0}
+    kept: list[str] = []
+    entities: set[tuple[str, str]] = set()
+    try:
+        for item in exported:
+            entities.add(_entity_of(item.key))
+            outcome = _import_object(storage, item, overwrite=overwrite)
+            if outcome == "kept":
+                kept.append(item.key)
+            else:
+                counts[outcome] += 1
+    finally:
+        for scope, entity_id in entities:
+            touched(scope, entity_id)
+    return ImportReport(**counts, kept=tuple(kept))
+
+
+def _import_object(storage: Storage, exported: ExportedObject, *, overwrite: bool) -> _Outcome:
     """Write one exported object back; return the field of `ImportReport` that it counts for."""
     # A backend's own mark (of an object it could not decode) is nothing that can be written.
     metadata = {
@@ -119,7 +150,7 @@ def import_object(storage: Storage, exported: ExportedObject, *, overwrite: bool
         else:
             return "created" if expected is None else "replaced"
         if current is not None:
-            if _same(current, exported.data, metadata):
+            if current.data == exported.data and dict(current.metadata) == metadata:
                 return "unchanged"
             if not overwrite:
                 return "kept"
@@ -127,29 +158,12 @@ def import_object(storage: Storage, exported: ExportedObject, *, overwrite: bool
     return "kept"
 
 
-def _same(current: StoredObject, data: bytes, metadata: Mapping[str, str]) -> bool:
-    """Tell whether an object already is what would be written."""
-    return current.data == data and dict(current.metadata) == metadata
-
-
-def split_key(key: str) -> tuple[str, str]:
-    """Return scope and entity id of an object's key; ValueError where it has none."""
-    segments = key.split("/")
-    if len(segments) < 3:
-        msg = "a key of an export is {scope}/{entity_id}/…"
+def _entity_of(key: str) -> tuple[str, str]:
+    """Return scope and entity id of an object's key; ValueError where it lies in no entity."""
+    scope, _, rest = key.partition("/")
+    entity_id, slash, _ = rest.partition("/")
+    build_prefix(scope, entity_id)
+    if not slash:
+        msg = "the key of an exported object begins with its scope and its entity id"
         raise ValueError(msg)
-    return segments[0], segments[1]
-
-
-def count_import(
-    outcomes: Iterable[tuple[str, str]],
-) -> ImportReport:
-    """Add up pairs of key and outcome."""
-    counts = {"created": 0, "replaced": 0, "unchanged": 0}
-    kept: list[str] = []
-    for key, outcome in outcomes:
-        if outcome == "kept":
-            kept.append(key)
-        else:
-            counts[outcome] += 1
-    return ImportReport(**counts, kept=tuple(kept))
+    return scope, entity_id
