@@ -1,0 +1,150 @@
+"""Reports: JSON for programs, Markdown and a badge for people, a table for the terminal."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from wenchang_conformance import __version__
+from wenchang_conformance.manifest import CONTRACT
+from wenchang_conformance.results import STATUSES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from wenchang_conformance.results import RequirementResult, SubjectResult
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "as_badge",
+    "as_data",
+    "as_markdown",
+    "table",
+    "worst_verdict",
+    "write_report",
+]
+
+SCHEMA_VERSION: Final = 1
+"""The version of the JSON report; `report.schema.json` describes it."""
+
+_COLOURS: Final = {
+    "conforms": "brightgreen",
+    "conforms-with-gaps": "yellow",
+    "incomplete": "lightgrey",
+    "fails": "red",
+}
+_WORST_FIRST: Final = ("fails", "incomplete", "conforms-with-gaps", "conforms")
+
+
+def as_data(subjects: Sequence[SubjectResult]) -> dict[str, Any]:
+    """Return the report as plain data."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "contract": CONTRACT,
+        "suite_version": __version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
+        "verdict": worst_verdict(subjects),
+        "subjects": [
+            {
+                "name": subject.name,
+                "profile": subject.profile,
+                "verdict": subject.verdict,
+                "counts": dict(subject.counts),
+                "problems": list(subject.problems),
+                "requirements": [_requirement(item) for item in subject.requirements],
+            }
+            for subject in subjects
+        ],
+    }
+
+
+def _requirement(item: RequirementResult) -> dict[str, Any]:
+    return {
+        "id": item.requirement.id,
+        "level": item.requirement.level,
+        "capability": item.requirement.capability,
+        "status": item.status,
+        "required": item.required,
+        "reason": item.reason,
+        "cases": [case.as_data() for case in item.cases],
+    }
+
+
+def worst_verdict(subjects: Sequence[SubjectResult]) -> str:
+    """Return the worst verdict of all subjects; without any, the run is incomplete."""
+    verdicts = {subject.verdict for subject in subjects}
+    return next((verdict for verdict in _WORST_FIRST if verdict in verdicts), "incomplete")
+
+
+def as_markdown(subjects: Sequence[SubjectResult]) -> str:
+    """Return the report as a Markdown page."""
+    lines = [f"# Conformance to the wenchang storage contract {CONTRACT}", ""]
+    lines += [f"Proved by wenchang-conformance {__version__}.", ""]
+    for subject in subjects:
+        counts = ", ".join(f"{count} {status}" for status, count in subject.counts.items() if count)
+        lines += [f"## {subject.name}", ""]
+        lines += [f"**{subject.verdict}** (profile `{subject.profile}`: {counts})", ""]
+        lines += [f"- {problem}" for problem in subject.problems]
+        lines += ["| requirement | level | status | cases | note |", "|---|---|---|---|---|"]
+        for item in subject.requirements:
+            note = item.reason.replace("|", "\\|").replace("\n", " ")
+            lines.append(
+                f"| `{item.requirement.id}` | {item.requirement.level} | {item.status} "
+                f"| {_case_counts(item)} | {note} |"
+            )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def as_badge(subjects: Sequence[SubjectResult]) -> dict[str, Any]:
+    """Return a badge in the form that badge services read from an endpoint."""
+    verdict = worst_verdict(subjects)
+    return {
+        "schemaVersion": 1,
+        "label": f"wenchang storage {CONTRACT}",
+        "message": verdict.replace("-", " "),
+        "color": _COLOURS[verdict],
+    }
+
+
+def write_report(file: Path, subjects: Sequence[SubjectResult]) -> None:
+    """Write the report in the form that the file's name asks for.
+
+    `.md` is Markdown, `.badge.json` a badge, everything else the JSON report.
+    """
+    if file.suffix == ".md":
+        text = as_markdown(subjects)
+    else:
+        data = as_badge(subjects) if file.name.endswith(".badge.json") else as_data(subjects)
+        text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+
+
+def table(subject: SubjectResult, *, everything: bool) -> list[str]:
+    """Return the lines of the terminal's table: all requirements, or those that did not just pass."""
+    rows = [
+        item
+        for item in subject.requirements
+        if everything or item.status not in {"passed", "unsupported"} or item.reason
+    ]
+    counts = ", ".join(
+        f"{subject.counts[status]} {status}" for status in STATUSES if subject.counts[status]
+    )
+    lines = [f"{subject.name} (contract {CONTRACT}, profile {subject.profile}): {subject.verdict}"]
+    lines.append(f"  {len(subject.requirements)} requirements: {counts}")
+    lines += [f"  ! {problem}" for problem in subject.problems]
+    width = max((len(item.requirement.id) for item in rows), default=0)
+    for item in rows:
+        note = item.reason.partition("\n")[0]
+        lines.append(
+            f"  {item.requirement.id:<{width}}  {item.status:<11}  {_case_counts(item):>5}  {note}".rstrip()
+        )
+    return lines
+
+
+def _case_counts(item: RequirementResult) -> str:
+    """Return how many of a requirement's cases passed, of how many."""
+    return f"{sum(case.status == 'passed' for case in item.cases)}/{len(item.cases)}"
