@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import secrets
 import shutil
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import transcript as say
@@ -27,10 +29,12 @@ from wenchang.metadata import FileMetadata
 from wenchang.paths import build_path
 from wenchang.storage import open_storage
 
-ENTITIES = {"user": "demo-user", "team": "demo-team"}
+# Names of their own for each run, so that a storage which already holds a demo is no obstacle.
+_RUN = secrets.token_hex(3)
+ENTITIES = {"user": f"demo-user-{_RUN}", "team": f"demo-team-{_RUN}"}
 LEDGER_FILE = ("team", "services", "ledger")
 INCIDENT_FILE = ("team", "incidents", "2026-11-30-demo")
-ROUNDS = 15
+ROUNDS = 12
 
 
 def main() -> int:
@@ -44,7 +48,7 @@ def main() -> int:
         shutil.rmtree(folder)
     folder.mkdir(parents=True, mode=0o700)
     config = folder / "wenchang.toml"
-    config.write_text(CONFIGURATION, encoding="utf-8")
+    config.write_text(CONFIGURATION.format(**ENTITIES), encoding="utf-8")
     storage = arguments.storage or f"sqlite:///{folder / 'memory.db'}"
     ledger = Ledger()
     notes = read_notes()
@@ -71,7 +75,13 @@ def seed_curated(storage: str, notes: list[Note]) -> None:
         store.write_file(
             build_path(note.scope, ENTITIES[note.scope], note.area, note.name),
             note.content,
-            FileMetadata.for_write(description=note.description, aliases=note.aliases),
+            FileMetadata(
+                description=note.description,
+                aliases=note.aliases,
+                sources=frozenset(),
+                # The store stamps the time of the write itself.
+                last_updated=datetime.now(UTC),
+            ),
             None,
             source="curators",
         )
@@ -142,7 +152,7 @@ async def look_around(agent: Agent) -> None:
         say.told(f"  … {row['omitted']} more in {row['scope']}/{row['area']}")
     if not index["capped"]:
         return
-    row = index["capped"][-1]
+    row = max(index["capped"], key=lambda capped: int(capped["omitted"]))
     names: list[str] = []
     cursor = None
     while True:
@@ -307,7 +317,8 @@ def report(storage: str, folder: Path, ledger: Ledger, seconds: float, *, kept: 
     say.plain("\n  Claude Code")
     say.plain(f"claude mcp add wenchang -- {sys.executable} -m wenchang serve")
     say.plain("\nTo see this demo's memory instead, add these arguments:")
-    say.plain(f"--storage {storage} --scope user=demo-user --scope team=demo-team:member")
+    scopes = f"--scope user={ENTITIES['user']} --scope team={ENTITIES['team']}:member"
+    say.plain(f"--storage {storage} {scopes}")
 
 
 if __name__ == "__main__":

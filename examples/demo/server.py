@@ -16,8 +16,8 @@ _URL = re.compile(r"http://\S+/mcp")
 # Small limits, so that a few dozen notes are enough to meet them.
 CONFIGURATION = """\
 [scopes]
-user = "demo-user:owner"
-team = "demo-team:member"
+user = "{user}:owner"
+team = "{team}:member"
 
 [limits]
 index_max_bytes = 6000

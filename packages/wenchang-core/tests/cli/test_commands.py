@@ -125,7 +125,7 @@ def test_importing_the_package_loads_no_third_party_module() -> None:
     [
         (["serve", "--storage", ""], "--storage is empty"),
         (["serve", "--storage", "nonsense"], "URL"),
-        (["serve", "--storage", "s4://bucket"], "s3"),
+        (["serve", "--storage", "sqlit:///x"], "sqlite"),
         (["serve", "--config", "absent.toml"], "absent.toml"),
         (["serve", "--scope", "team"], "--scope"),
         (["serve", "--scope", "a=b", "--scope", "a=c"], "twice"),
