@@ -1,0 +1,304 @@
+"""What each error of SQLAlchemy and of the drivers means for the outcome of an attempt.
+
+One place for all three databases. An error is judged by the code that the database gave it, never
+by its class alone: SQLSTATE (PostgreSQL), error number (MariaDB, MySQL), extended result code
+(SQLite). Text is read only where libpq gives no code, for a refused connection.
+
+Nothing of a driver's text is kept: it may hold keys, parameters, hosts and user names. Our errors
+chain a `DriverFailure`, which names the driver's class and code.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from sqlalchemy import exc
+
+from wenchang.storage import StorageConfigurationError, StorageRejectedError
+from wenchang.storage.outcomes import Ambiguous, Busy, NotSent, Refused, Rejected
+from wenchang_sql.deadlines import AttemptTimedOut
+
+if TYPE_CHECKING:
+    from wenchang.storage.errors import RejectionKind
+
+__all__ = ["DriverFailure", "PoolExhausted", "after_sending", "before_sending", "is_missing_table"]
+
+Meaning: TypeAlias = "Literal['busy', 'lost', 'duplicate', 'prepared'] | RejectionKind"
+"""`lost` is a connection or an answer; `duplicate` a primary key that exists; `prepared` a prepared
+statement that the server does not know; the rest refuse for good."""
+
+_ADVICE: Final[dict[RejectionKind, str]] = {
+    "credentials": "the database refused the user or the password; check both in the storage URL",
+    "permission": "the database user lacks a privilege: it needs SELECT, INSERT, UPDATE and DELETE "
+    "on the table, and the right to create it unless `wenchang sql init` has",
+    "missing_container": "the database or its table does not exist: create the database, then "
+    "let `wenchang sql init` make the table",
+    "unsupported": "the database does not support what this backend needs",
+    "invalid": "the database refused the statement or its data; the table may not be one of ours",
+    "locked": "the database is read-only here: a standby, a read-only file or a read-only setting",
+    "full": "the database has no space left: its disk, its quota or its size limit is reached",
+}
+_PREPARED: Final = (
+    "a connection pooler lost a prepared statement: set the option prepared_statements=false"
+)
+
+
+class DriverFailure(Exception):  # noqa: N818 - the cause of an error, never raised itself
+    """What the driver reported: its class and code, and in a few words what happened, if known."""
+
+    def __init__(self, name: str, code: str = "", hint: str = "") -> None:
+        """Keep class name, code and hint; none of them holds data, a host or a user."""
+        text = f"{name} ({code})" if code else name
+        super().__init__(f"{text}: {hint}" if hint else text)
+        self.code = code
+
+
+class PoolExhausted(Exception):  # noqa: N818 - the cause of an error, never raised itself
+    """Every connection was in use until the time of the attempt was over."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "all connections are in use; raise the option 'concurrency' or call less in parallel"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Judgement:
+    """An error's meaning, its sanitised cause, and whether time had run out."""
+
+    meaning: Meaning
+    failure: Exception
+    timed_out: bool = False
+
+    def rejection(self) -> StorageRejectedError:
+        """Return the error for a caller where the database refused for good."""
+        meaning = self.meaning
+        if meaning == "prepared":
+            error = StorageRejectedError("unsupported", _PREPARED)
+        else:
+            kind: RejectionKind = "invalid" if meaning in _NO_REJECTION else meaning  # type: ignore[assignment] # the other members are kinds
+            error = StorageRejectedError(kind, _ADVICE[kind])
+        error.__cause__ = self.failure
+        return error
+
+
+_NO_REJECTION: Final = frozenset({"busy", "lost", "duplicate"})
+
+
+def before_sending(error: Exception) -> NotSent | Busy | Rejected:
+    """Judge an error met before the statement itself was sent: connecting, preparing, schema."""
+    if isinstance(error, StorageRejectedError | StorageConfigurationError):
+        return Rejected(error=error)
+    judged = _judge(error)
+    if judged.meaning == "busy":
+        return Busy(error=judged.failure)
+    if judged.meaning in _NO_REJECTION:
+        return NotSent(error=judged.failure, timed_out=judged.timed_out)
+    return Rejected(error=judged.rejection())
+
+
+def after_sending(error: Exception) -> Ambiguous | Busy | Refused | Rejected:
+    """Judge an error met by the statement or its commit."""
+    judged = _judge(error)
+    if judged.meaning == "busy":
+        return Busy(error=judged.failure)
+    if judged.meaning == "duplicate":
+        return Refused()
+    if judged.meaning == "lost":
+        return Ambiguous(error=judged.failure, timed_out=judged.timed_out)
+    return Rejected(error=judged.rejection())
+
+
+def is_missing_table(error: Exception) -> bool:
+    """Tell whether `error` says that a table does not exist."""
+    driver_error = _driver_error(error)
+    if getattr(driver_error, "sqlstate", None) == "42P01":
+        return True
+    if isinstance(driver_error, sqlite3.Error):
+        return str(driver_error).startswith("no such table")
+    return type(driver_error).__module__.startswith("pymysql") and _number(driver_error) == 1146
+
+
+def _driver_error(error: BaseException) -> BaseException:
+    """Return the driver's own error inside SQLAlchemy's, or `error` itself."""
+    while isinstance(error, exc.StatementError) and error.orig is not None:
+        error = error.orig
+    return error
+
+
+def _judge(error: Exception) -> _Judgement:
+    """Find out what `error` means. Whatever is not known counts as lost: it is settled by reading."""
+    driver_error = _driver_error(error)
+    name = type(driver_error).__name__
+    if isinstance(error, exc.TimeoutError):
+        return _Judgement("lost", PoolExhausted())
+    if isinstance(driver_error, AttemptTimedOut | TimeoutError):
+        return _Judgement("lost", DriverFailure(name, hint="timed out"), timed_out=True)
+    module = type(driver_error).__module__.partition(".")[0]
+    if module == "sqlite3":
+        return _judge_sqlite(driver_error, name)
+    if module == "psycopg":
+        return _judge_postgresql(driver_error, name)
+    if module == "pymysql":
+        return _judge_mysql(driver_error, name)
+    return _Judgement("lost", DriverFailure(name))
+
+
+# --- PostgreSQL ----------------------------------------------------------------------------------
+
+_SQLSTATES: Final[dict[str, Meaning]] = {
+    "40001": "busy",  # serialization failure
+    "40P01": "busy",  # deadlock
+    "40003": "lost",  # statement completion unknown
+    "55P03": "busy",  # lock not available
+    "55006": "busy",  # object in use
+    "57014": "busy",  # the server's own statement time-out: the statement was undone
+    "53100": "full",
+    "53400": "full",
+    "25006": "locked",  # read-only transaction
+    "3D000": "missing_container",
+    "3F000": "missing_container",
+    "42P01": "missing_container",
+    "42501": "permission",
+    "26000": "prepared",
+    "42P05": "prepared",
+    "23505": "duplicate",
+    "25P02": "lost",
+    "25P03": "lost",
+}
+_SQLSTATE_CLASSES: Final[dict[str, Meaning]] = {
+    "0A": "unsupported",
+    "22": "invalid",
+    "23": "invalid",
+    "28": "credentials",
+    "3D": "missing_container",
+    "40": "busy",  # transaction rollback
+    "42": "invalid",
+    "44": "invalid",
+    "53": "busy",  # out of memory or connections: the statement was undone
+    "54": "invalid",
+    "55": "unsupported",
+}
+# libpq reports a refused connection as text only. English is what servers speak by default; in
+# another language the refusal is retried as an outage until the deadline.
+_CONNECT_TEXTS: Final[tuple[tuple[str, Meaning], ...]] = (
+    (r"password authentication failed|no password supplied|role .* does not exist", "credentials"),
+    (r"authentication failed|no pg_hba\.conf entry|is not permitted to log in", "credentials"),
+    (r"database .* does not exist", "missing_container"),
+    (r"permission denied for database|User does not have CONNECT privilege", "permission"),
+)
+_HINTS: Final[tuple[tuple[str, str], ...]] = (
+    (r"translate host name|getaddrinfo|name or service not known|name resolution", "unknown host"),
+    (r"refused", "connection refused"),
+    (r"certificate|\bssl\b|\btls\b", "TLS failed"),
+    (r"timeout|timed out", "timed out"),
+    (r"too many (clients|connections)|connection slots", "too many connections"),
+    (r"starting up|shutting down|recovery mode", "the server is starting or stopping"),
+    (r"no such file", "no such socket"),
+    (r"closed the connection|connection (was )?(lost|reset|closed)|gone away", "connection lost"),
+)
+
+
+def _hint(text: str) -> str:
+    """Say in two words what happened, from a driver's text that itself must not be shown."""
+    return next((hint for pattern, hint in _HINTS if re.search(pattern, text, re.IGNORECASE)), "")
+
+
+def _judge_postgresql(error: BaseException, name: str) -> _Judgement:
+    state = getattr(error, "sqlstate", None)
+    text = str(error)
+    if state is None:
+        if name == "ConnectionTimeout":
+            return _Judgement("lost", DriverFailure(name, hint="timed out"), timed_out=True)
+        meaning = next(
+            (found for pattern, found in _CONNECT_TEXTS if re.search(pattern, text)), None
+        )
+        return _Judgement(meaning or "lost", DriverFailure(name, hint=_hint(text)))
+    if state == "0A000" and "cached plan" in text:
+        # The table was altered under a prepared statement; the next attempt plans anew.
+        return _Judgement("busy", DriverFailure(name, state))
+    known = _SQLSTATES.get(state) or _SQLSTATE_CLASSES.get(state[:2], "lost")
+    return _Judgement(known, DriverFailure(name, state))
+
+
+# --- MariaDB and MySQL ---------------------------------------------------------------------------
+
+_MYSQL: Final[dict[int, Meaning]] = {
+    **dict.fromkeys((1205, 1213, 1020, 1317, 1969, 3024, 3572), "busy"),
+    **dict.fromkeys((1040, 1203, 1226, 1041), "busy"),  # too many connections, out of resources
+    1062: "duplicate",
+    **dict.fromkeys((1045, 1698, 1524, 1862, 1820), "credentials"),
+    **dict.fromkeys((1044, 1142, 1143, 1227, 1370, 1129, 1130), "permission"),
+    **dict.fromkeys((1049, 1146, 1051), "missing_container"),
+    **dict.fromkeys((1290, 1792, 1836, 1223, 1099), "locked"),
+    **dict.fromkeys((1021, 1114, 1118, 3), "full"),
+    **dict.fromkeys((1235, 1286, 1295, 1665), "unsupported"),
+    **dict.fromkeys(
+        (1048, 1054, 1064, 1071, 1136, 1153, 1162, 1264, 1292, 1364, 1366, 1406, 1452, 4025),
+        "invalid",
+    ),
+}
+
+
+def _number(error: BaseException) -> int | None:
+    """Return MySQL's error number."""
+    first = error.args[0] if error.args else None
+    return first if isinstance(first, int) else None
+
+
+def _judge_mysql(error: BaseException, name: str) -> _Judgement:
+    number = _number(error)
+    text = str(error)
+    failure = DriverFailure(name, str(number or ""), _hint(text))
+    if number == 1030 and re.search(r"\b(28|122|135)\b", text):
+        # The storage engine passes the system's code on: no space left, quota, table full.
+        return _Judgement("full", failure)
+    if number in _MYSQL:
+        return _Judgement(_MYSQL[number], failure)
+    timed_out = "timed out" in text or "in time" in text
+    return _Judgement("lost", failure, timed_out=timed_out)
+
+
+# --- SQLite --------------------------------------------------------------------------------------
+
+_SQLITE: Final[dict[int, Meaning]] = {
+    sqlite3.SQLITE_BUSY: "busy",
+    sqlite3.SQLITE_LOCKED: "busy",
+    sqlite3.SQLITE_PROTOCOL: "busy",
+    sqlite3.SQLITE_SCHEMA: "busy",
+    sqlite3.SQLITE_INTERRUPT: "busy",
+    sqlite3.SQLITE_NOMEM: "busy",
+    sqlite3.SQLITE_READONLY: "locked",
+    sqlite3.SQLITE_FULL: "full",
+    sqlite3.SQLITE_CANTOPEN: "missing_container",
+    sqlite3.SQLITE_PERM: "permission",
+    sqlite3.SQLITE_AUTH: "permission",
+    sqlite3.SQLITE_NOTADB: "invalid",
+    sqlite3.SQLITE_CORRUPT: "invalid",
+    sqlite3.SQLITE_TOOBIG: "invalid",
+    sqlite3.SQLITE_MISMATCH: "invalid",
+    sqlite3.SQLITE_RANGE: "invalid",
+    sqlite3.SQLITE_CONSTRAINT: "invalid",
+    sqlite3.SQLITE_NOLFS: "unsupported",
+}
+_SQLITE_DUPLICATES: Final = frozenset(
+    {sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY, sqlite3.SQLITE_CONSTRAINT_UNIQUE}
+)
+
+
+def _judge_sqlite(error: BaseException, name: str) -> _Judgement:
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    failure = DriverFailure(name, getattr(error, "sqlite_errorname", None) or "")
+    if code is None:
+        return _Judgement("lost", failure)
+    if code in _SQLITE_DUPLICATES:
+        return _Judgement("duplicate", failure)
+    if code == sqlite3.SQLITE_ERROR:
+        # The generic code of a statement that cannot be compiled: nothing was run.
+        missing = str(error).startswith("no such table")
+        return _Judgement("missing_container" if missing else "invalid", failure)
+    # SQLITE_IOERR and whatever is new: a failed sync may leave a whole commit in the log.
+    return _Judgement(_SQLITE.get(code & 0xFF, "lost"), failure)

@@ -1,0 +1,231 @@
+"""MariaDB and MySQL through PyMySQL.
+
+Every statement is a transaction of its own (autocommit) at READ COMMITTED, set for the session when a
+connection is made: at the default, REPEATABLE READ, inserts take gap locks and deadlock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import pymysql
+import sqlalchemy as sa
+from pymysql.constants import CR, SERVER_STATUS
+from sqlalchemy.pool import QueuePool
+
+from wenchang.storage import StorageRejectedError
+from wenchang_sql.databases import fetch, has_input, upgrade_tables
+from wenchang_sql.deadlines import AttemptTimedOut, remaining
+from wenchang_sql.errors import is_missing_table
+from wenchang_sql.options import MysqlOptions
+from wenchang_sql.postgresql import parse_address
+from wenchang_sql.schema import ABSENT, Layout, read_layout
+
+if TYPE_CHECKING:
+    # The type stubs make it generic; the class itself is not.
+    _Connection = pymysql.connections.Connection[Any]
+else:
+    _Connection = pymysql.connections.Connection
+
+__all__ = ["Mysql", "create_engine"]
+
+# PyMySQL escapes: a body of 4 MiB can take twice that, and the rest of the statement some more.
+_MIN_PACKET: Final = 8 * 1024 * 1024 + 256 * 1024
+_UPGRADE_LOCK: Final = "wenchang_sql.upgrade"
+
+
+class Mysql:
+    """The `Database` of MariaDB and MySQL."""
+
+    kind = "mysql"
+    serial_writes = False
+
+    def prepare(self, raw: Any, info: dict[Any, Any]) -> None:
+        """Check the server's packet size, without which large bodies could not be written."""
+        del info
+        packet = int(fetch(raw, "SELECT @@max_allowed_packet")[0][0])
+        if packet < _MIN_PACKET:
+            msg = (
+                f"the server's max_allowed_packet is {packet} bytes; a body of 4 MiB needs "
+                f"{_MIN_PACKET}: set max_allowed_packet=16M on the server"
+            )
+            raise StorageRejectedError("unsupported", msg)
+
+    def is_stale(self, raw: Any, info: dict[Any, Any]) -> bool:
+        """Tell whether the server has closed the idle connection, or announces that it will."""
+        del info
+        sock = raw._sock  # noqa: SLF001 - PyMySQL offers no way to the socket
+        return sock is None or has_input(sock.fileno())
+
+    def begin(self, raw: Any, info: dict[Any, Any], *, write: bool) -> None:
+        """Do nothing: the connection commits each statement by itself."""
+
+    def upgrade(self, raw: Any, table: str) -> None:
+        """Make or upgrade the tables while holding a named lock; DDL commits by itself here."""
+        seconds = max(0, int(min(remaining(), 3600)))
+        if fetch(raw, f"SELECT GET_LOCK('{_UPGRADE_LOCK}', {seconds})")[0][0] != 1:
+            raise AttemptTimedOut
+        try:
+            upgrade_tables(raw, self.kind, table, _layout(raw, table))
+            raw.commit()
+        finally:
+            fetch(raw, f"SELECT RELEASE_LOCK('{_UPGRADE_LOCK}')")
+
+    def lives_in_process(self) -> bool:
+        """Tell that it does not."""
+        return False
+
+
+def _layout(raw: Any, table: str) -> Layout:
+    """Return the layout of the tables; format 0 where there are none."""
+    try:
+        return read_layout(lambda sql: fetch(raw, sql), table)
+    except pymysql.MySQLError as error:
+        if not is_missing_table(error):
+            raise
+        return ABSENT
+
+
+class BoundedConnection(_Connection):
+    """A connection whose every exchange ends with the time of the attempt (`deadlines`).
+
+    PyMySQL's time-outs begin anew with each byte and are fixed for the life of a connection. The
+    two methods that touch the socket are replaced; commit and rollback say nothing to the server
+    where there is no transaction.
+    """
+
+    # PyMySQL's own, which its type stubs leave out.
+    _sock: Any
+    _rfile: Any
+    _force_close: Callable[[], None]
+    server_status: int
+
+    _armed_until = math.inf
+
+    def _arm(self) -> None:
+        """Give the socket what is left of the attempt; raises when nothing is."""
+        left = remaining()
+        # Outside of an attempt (a pool that closes) nothing may hang either.
+        self._sock.settimeout(left if left < math.inf else self.connect_timeout)
+
+    def _read_bytes(self, num_bytes: int) -> bytes:
+        data: bytes = b""
+        try:
+            self._arm_once()
+            data = self._rfile.read1(num_bytes)
+            while data and len(data) < num_bytes:
+                self._arm()
+                more = self._rfile.read1(num_bytes - len(data))
+                if not more:
+                    break
+                data += more
+        except OSError as error:
+            self._force_close()
+            raise _lost(error) from error
+        except BaseException:
+            self._force_close()
+            raise
+        if len(data) < num_bytes:
+            self._force_close()
+            raise _lost(None)
+        return data
+
+    def _arm_once(self) -> None:
+        """Set the socket's time-out at most once in a while: it costs as much as reading does."""
+        ends = time.monotonic() + min(remaining(), 3600.0)
+        if abs(ends - self._armed_until) > 0.01:
+            self._arm()
+            self._armed_until = ends
+
+    def _write_bytes(self, data: bytes) -> None:
+        try:
+            self._arm()
+            self._armed_until = math.inf
+            self._sock.sendall(data)
+        except OSError as error:
+            self._force_close()
+            raise _lost(error) from error
+
+    def commit(self) -> None:
+        """Commit, if there is anything to commit."""
+        if self._in_transaction():
+            super().commit()
+
+    def rollback(self) -> None:
+        """Roll back, if there is anything to roll back."""
+        if self._in_transaction():
+            super().rollback()
+
+    def close(self) -> None:
+        """Close; a connection that was lost is closed already."""
+        with contextlib.suppress(pymysql.Error):
+            super().close()
+
+    def _in_transaction(self) -> bool:
+        if self._sock is None:
+            return False
+        return bool(self.server_status & SERVER_STATUS.SERVER_STATUS_IN_TRANS)
+
+
+def _lost(error: OSError | None) -> pymysql.OperationalError:
+    """Return the error of a lost connection; only a time-out is told apart."""
+    timed_out = isinstance(error, TimeoutError)
+    text = "timed out" if timed_out else "Lost connection to MySQL server during query"
+    return pymysql.OperationalError(CR.CR_SERVER_LOST, text)
+
+
+def create_engine(address: str, options: MysqlOptions) -> sa.Engine:
+    """Return an engine for `user:password@host:port/database`. Connects to nothing."""
+    url = parse_address(f"mysql+pymysql://{address}", "mysql")
+    parameters: dict[str, Any] = {
+        "database": url.database,
+        "user": url.username,
+        "password": url.password,
+        "host": url.host,
+        "port": url.port,
+        "unix_socket": options.unix_socket,
+        "ssl_ca": options.ssl_ca,
+        "ssl_cert": options.ssl_cert,
+        "ssl_key": options.ssl_key,
+    }
+    parameters = {name: value for name, value in parameters.items() if value is not None}
+    if options.ssl_ca is not None:
+        parameters["ssl_verify_cert"] = True
+        parameters["ssl_verify_identity"] = True
+    # A wait for a row's lock ends at the server, as a refusal, before it ends here as a doubt.
+    lock_seconds = max(1, int(options.attempt_timeout / 2))
+
+    def connect() -> Any:
+        left = remaining()
+        raw = BoundedConnection(
+            **parameters,
+            charset="utf8mb4",
+            # Bytes are marked as such, so that the server does not check them as text.
+            binary_prefix=True,
+            autocommit=True,
+            # An UPDATE counts the rows that it found, not those that it changed.
+            client_flag=pymysql.constants.CLIENT.FOUND_ROWS,
+            connect_timeout=min(left, options.attempt_timeout),
+        )
+        try:
+            fetch(raw, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
+            fetch(raw, f"SET SESSION innodb_lock_wait_timeout={lock_seconds}")
+        except BaseException:
+            raw.close()
+            raise
+        return raw
+
+    return sa.create_engine(
+        # Host and user stay out of the engine's repr.
+        "mysql+pymysql://",
+        creator=connect,
+        poolclass=QueuePool,
+        pool_size=options.concurrency,
+        max_overflow=0,
+        pool_use_lifo=True,
+        hide_parameters=True,
+    )

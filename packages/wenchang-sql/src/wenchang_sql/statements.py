@@ -1,0 +1,150 @@
+"""The statements that read and write objects, the same for all databases but for two.
+
+Each is one statement that stands alone: a conditional write tests its condition and takes effect
+in the same statement, and its row count is the answer. Nothing here reads before it writes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql, postgresql, sqlite
+
+from wenchang.storage.outcomes import UNKNOWN_ID
+from wenchang_sql.rows import LINEAGE_CHARACTERS
+
+__all__ = ["Statements", "object_table"]
+
+
+def object_table(table: str) -> sa.TableClause:
+    """Return the table of objects, for building statements (the DDL is in `schema`)."""
+    schema, _, name = table.rpartition(".")
+    return sa.table(
+        name,
+        sa.column("namespace", sa.LargeBinary),
+        sa.column("object_key", sa.LargeBinary),
+        sa.column("version", sa.LargeBinary),
+        sa.column("metadata", sa.String),
+        sa.column("write_id", sa.String),
+        sa.column("lineage", sa.String),
+        sa.column("body", sa.LargeBinary),
+        schema=schema or None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """The prepared statements of one table on one kind of database.
+
+    Parameters: `ns`, `k` (key), `ver` (expected version), `low` and `high` (a half-open range of
+    keys), `rows` (a limit), and `new_version`, `new_metadata`, `new_id`, `new_body`, `replaced`.
+    """
+
+    get: Any
+    read_back: Any
+    page: Any
+    page_versions: Any
+    create: Any
+    put: Any
+    replace: Any
+    delete: Any
+
+    @classmethod
+    def build(cls, table: str, dialect_name: str) -> Statements:
+        """Build the statements for `dialect_name`: sqlite, postgresql, or mysql (also MariaDB)."""
+        t = object_table(table)
+        here = sa.and_(t.c.namespace == sa.bindparam("ns"), t.c.object_key == sa.bindparam("k"))
+        same = sa.and_(here, t.c.version == sa.bindparam("ver"))
+        inside = sa.and_(
+            t.c.namespace == sa.bindparam("ns"),
+            t.c.object_key >= sa.bindparam("low"),
+            t.c.object_key < sa.bindparam("high"),
+        )
+        limit = sa.bindparam("rows", type_=sa.Integer)
+        return cls(
+            get=sa.select(t.c.body, t.c.metadata, t.c.version).where(here),
+            read_back=sa.select(
+                t.c.body, t.c.metadata, t.c.version, t.c.write_id, t.c.lineage
+            ).where(here),
+            page=sa.select(t.c.object_key, t.c.metadata, t.c.version)
+            .where(inside)
+            .order_by(t.c.object_key)
+            .limit(limit),
+            page_versions=sa.select(t.c.object_key, t.c.version)
+            .where(inside)
+            .order_by(t.c.object_key)
+            .limit(limit),
+            # SQLAlchemy keeps the row count of an INSERT only when asked to.
+            create=_create(t, dialect_name).execution_options(preserve_rowcount=True),
+            put=_put(t, dialect_name).execution_options(preserve_rowcount=True),
+            replace=_replace(t, same),
+            delete=sa.delete(t).where(same),
+        )
+
+
+def _fresh(t: sa.TableClause) -> dict[Any, Any]:
+    """Return the columns of an object that replaces nothing that is known: an empty lineage."""
+    return {
+        t.c.namespace: sa.bindparam("ns"),
+        t.c.object_key: sa.bindparam("k"),
+        t.c.version: sa.bindparam("new_version"),
+        t.c.metadata: sa.bindparam("new_metadata"),
+        t.c.write_id: sa.bindparam("new_id"),
+        t.c.lineage: "",
+        t.c.body: sa.bindparam("new_body"),
+    }
+
+
+def _create(t: sa.TableClause, dialect_name: str) -> Any:
+    """Insert, unless the key exists.
+
+    MySQL has no such clause that is safe: `IGNORE` would cut values silently, so the duplicate is
+    an error there (`errors`).
+    """
+    if dialect_name == "postgresql":
+        return postgresql.insert(t).values(_fresh(t)).on_conflict_do_nothing()
+    if dialect_name == "sqlite":
+        return sqlite.insert(t).values(_fresh(t)).on_conflict_do_nothing()
+    return sa.insert(t).values(_fresh(t))
+
+
+def _put(t: sa.TableClause, dialect_name: str) -> Any:
+    """Insert or replace, whatever is there."""
+    changed = ("version", "metadata", "write_id", "lineage", "body")
+    if dialect_name == "mysql":
+        upsert = mysql.insert(t).values(_fresh(t))
+        return upsert.on_duplicate_key_update({name: upsert.inserted[name] for name in changed})
+    insert = postgresql.insert(t) if dialect_name == "postgresql" else sqlite.insert(t)
+    statement = insert.values(_fresh(t))
+    return statement.on_conflict_do_update(
+        index_elements=[t.c.namespace, t.c.object_key],
+        set_={name: statement.excluded[name] for name in changed},
+    )
+
+
+def _replace(t: sa.TableClause, same: Any) -> Any:
+    """Replace the object at the expected version and write its lineage.
+
+    The database itself puts the replaced object's id and lineage in front, so that no handle has
+    to remember them. `lineage` is set first because MySQL evaluates assignments one after another.
+    """
+    lineage = sa.func.substr(
+        sa.func.coalesce(t.c.write_id, UNKNOWN_ID)
+        + sa.bindparam("replaced", type_=sa.String)
+        + sa.func.coalesce(t.c.lineage, ""),
+        1,
+        LINEAGE_CHARACTERS,
+    )
+    return (
+        sa.update(t)
+        .where(same)
+        .ordered_values(
+            (t.c.lineage, lineage),
+            (t.c.write_id, sa.bindparam("new_id")),
+            (t.c.version, sa.bindparam("new_version")),
+            (t.c.metadata, sa.bindparam("new_metadata")),
+            (t.c.body, sa.bindparam("new_body")),
+        )
+    )
