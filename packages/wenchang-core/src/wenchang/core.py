@@ -365,7 +365,7 @@ class MemoryStore:
         listing and deleting, ValueError and TypeError for arguments.
         """
         check_positive("max_passes", max_passes)
-        prefix = build_prefix(scope, entity_id)
+        prefix = _entity_prefix(scope, entity_id)
         try:
             return purge_objects(self._objects, prefix, max_passes)
         finally:
@@ -386,7 +386,7 @@ class MemoryStore:
         Each object is read on its own: what is deleted meanwhile is left out. Errors of the storage
         come while it runs; those of arguments come at once.
         """
-        return export_objects(self._objects, self._storage, build_prefix(scope, entity_id))
+        return export_objects(self._objects, self._storage, _entity_prefix(scope, entity_id))
 
     def import_(
         self, exported: Iterable[ExportedObject], *, overwrite: bool = False
@@ -406,7 +406,7 @@ class MemoryStore:
 
         For those who change storage without this store. ValueError and TypeError for arguments.
         """
-        build_prefix(scope, entity_id)
+        _entity_prefix(scope, entity_id)
         self._listings.invalidate(scope, entity_id)
 
     def _draft(
@@ -436,3 +436,9 @@ def _locate(path: str) -> PathParts:
     except ValueError:
         pass
     raise NotFoundError(path, "invalid_path")
+
+
+def _entity_prefix(scope: str, entity_id: str) -> str:
+    """Return the prefix of one entity; None for its id is refused, not taken for the whole scope."""
+    check_text("entity_id", entity_id)
+    return build_prefix(scope, entity_id)
