@@ -20,7 +20,7 @@ from wenchang.errors import (
 from wenchang.index import INDEX_SYSTEM_AREA
 from wenchang.index_cache import EntityListings
 from wenchang.metadata import decode_metadata, encode_metadata
-from wenchang.paths import PathParts, build_prefix, is_valid_path, parse_path
+from wenchang.paths import PathParts, build_prefix, parse_path
 from wenchang.records import MemoryFile
 from wenchang.storage.contract import StoredObject
 from wenchang.storage.errors import PreconditionFailedError
@@ -148,7 +148,7 @@ class Writer:
                 if key == path:
                     # The write will be refused, and that refusal shows the file.
                     return
-                count += is_valid_path(key) and parse_path(key).area != INDEX_SYSTEM_AREA
+                count += _counts(key)
                 if count >= self._max_files:
                     break
         if count < self._max_files:
@@ -158,3 +158,11 @@ class Writer:
         if stored is not None:
             raise conflict(path, stored)
         raise FileQuotaExceededError(path, self._max_files)
+
+
+def _counts(key: str) -> bool:
+    """Tell whether an object is a file that the cap counts: outside of the system area."""
+    try:
+        return parse_path(key).area != INDEX_SYSTEM_AREA
+    except ValueError:
+        return False

@@ -40,6 +40,8 @@ _NONCHARACTER: Final = re.compile(
     + "".join(chr(plane << 16 | 0xFFFE) + chr(plane << 16 | 0xFFFF) for plane in range(17))
     + "]"
 )
+# What nearly every segment consists of, told at once: whole listings are checked segment by segment.
+_PLAIN: Final = re.compile(rf"[A-Za-z0-9_-][A-Za-z0-9_. -]{{0,{MAX_SEGMENT_BYTES - 1}}}")
 _AREA: Final = re.compile(r"[a-z0-9][a-z0-9_-]*")
 
 
@@ -67,6 +69,8 @@ def segment_problem(text: str) -> str | None:
 
     The text completes "it ..." and never repeats the value. Raises nothing for any str.
     """
+    if _PLAIN.fullmatch(text):
+        return None
     if not text:
         return "must not be empty"
     if text in {".", ".."}:

@@ -44,6 +44,8 @@ BAD_SEGMENTS = {
     "surrogate": "a\ud800",
     "noncharacter": "a\ufdd0",
     "last of a plane": "a\U0001ffff",
+    "dots and a slash": "a/..",
+    "plain but for its end": "plain\x1f",
     "too long": "x" * (MAX_SEGMENT_BYTES + 1),
     "too long in bytes": "é" * (MAX_SEGMENT_BYTES // 2 + 1),
 }
@@ -119,7 +121,9 @@ def test_the_reason_for_a_refusal_does_not_repeat_the_value(text: str) -> None:
     assert len(text) < 3 or text not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["a", "A", "a.b", "...", ".md", " ", "x" * 200, "文昌", "a\u200b"])
+@pytest.mark.parametrize(
+    "text", ["a", "A", "a.b", "a..", "...", ".md", " ", " a ", "x" * 200, "文昌", "a\u200b"]
+)
 def test_other_segments_are_accepted(text: str) -> None:
     assert is_valid_segment(text)
 
