@@ -67,20 +67,22 @@ class Callers(Generic[C]):
         `IdentityUnavailableError` where the resolver cannot say at the moment. Nothing of what the
         extractor raised is shown or kept; only its type is logged.
         """
-        raised = ""
+        # The error is raised here, outside any handler, so that what the extractor raised, whose
+        # frames hold the credential, is not its context.
         try:
             credentials = self._credentials_from_context(context)
         except Exception as error:  # noqa: BLE001 - any failure of adopter code is one outcome
-            raised = type(error).__name__
+            failure = f"raised {type(error).__name__}"
         else:
-            if inspect.iscoroutine(credentials):
-                # Dropped without being closed it would warn that it was never awaited.
-                credentials.close()
-                raised = "nothing but returned a coroutine"
-        if raised:
-            _logger.warning("credentials_from_context raised %s", raised)
-            # Raised out here so that the original, whose frames hold the credential, is no context.
-            raise ResolverFailureError("the credentials of the request could not be read")
+            if not inspect.iscoroutine(credentials):
+                return self._resolve(credentials)
+            # Dropped without being closed it would warn that it was never awaited.
+            credentials.close()
+            failure = "returned a coroutine"
+        _logger.warning("credentials_from_context %s", failure)
+        raise ResolverFailureError("the credentials of the request could not be read")
+
+    def _resolve(self, credentials: C) -> Identity:
         identity = resolve_identity(self._resolver, credentials)
         if self._watched:
             process_watch.note(identity, self._policy)

@@ -20,7 +20,7 @@ try:
     from mcp.server.mcpserver.resources import TextResource
     from mcp.server.mcpserver.tools import Tool
     from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
-    from mcp_types import CallToolResult, TextContent, ToolAnnotations
+    from mcp.types import CallToolResult, TextContent, ToolAnnotations
 except ImportError as _error:
     try:
         _problem = f"cannot use mcp {version('mcp')}"
