@@ -172,7 +172,7 @@ SEEDS = st.integers(0, 2**32)
 
 class TestAgainstAnAtomicRegister:
     @given(seed=SEEDS, clients=st.integers(1, 8), lost=st.sampled_from([0.0, 0.2, 0.6]))
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=100, deadline=None)
     def test_what_it_did_is_always_accepted_with_a_witness_that_can_be_replayed(
         self, seed, clients, lost
     ):
@@ -252,7 +252,7 @@ def arbitrary_histories(draw: st.DrawFn) -> list[Operation]:
 
 class TestAgainstBruteForce:
     @given(arbitrary_histories())
-    @settings(max_examples=1500, deadline=None)
+    @settings(max_examples=600, deadline=None)
     def test_both_agree_on_every_small_history(self, operations):
         report = check(operations)
         expected = Verdict.LINEARIZABLE if brute_force(operations) else Verdict.VIOLATION
@@ -261,7 +261,7 @@ class TestAgainstBruteForce:
             assert_witness(report.keys[0].witness, operations)
 
     @given(seed=SEEDS, data=st.data())
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=200, deadline=None)
     def test_both_agree_on_a_register_of_which_one_answer_was_changed(self, seed, data):
         operations = Simulation(seed, clients=3, lost=0.3).run(8)
         changeable = [index for index, each in enumerate(operations) if each.kind in READS]
@@ -274,7 +274,7 @@ class TestAgainstBruteForce:
         assert report.verdict is expected
 
     @given(seed=SEEDS)
-    @settings(max_examples=300, deadline=None)
+    @settings(max_examples=100, deadline=None)
     def test_both_agree_on_deletes_whose_answers_may_have_been_lost(self, seed):
         operations = Simulation(seed, clients=3, lost=0.2).run(7)
         doubled = [*operations]
