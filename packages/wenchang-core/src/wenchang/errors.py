@@ -16,6 +16,7 @@
     │       ├── IdentityUnavailableError
     │       └── BackendUnavailableError
     ├── MetadataFormatError               stored metadata cannot be decoded (a ValueError)
+    ├── PurgeIncompleteError              an operator's erasure left objects: `wenchang.operators`
     └── StorageError                      between a backend and its caller: `wenchang.storage.errors`
 
 A class exists only where a caller would act differently. Message texts are for people and
