@@ -29,6 +29,7 @@ def _commands(python: Path) -> dict[str, list[list[str]]]:
             [
                 tool["deptry"],
                 str(package.folder / "src"),
+                "--no-ansi",
                 "--config",
                 str(package.folder / "pyproject.toml"),
             ]
