@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, Protocol, TypeAlias, TypeVar
 
 from wenchang.files.errors import InvalidArgumentError
 from wenchang.files.paths import name_of
@@ -20,6 +20,12 @@ from wenchang.files.paths import name_of
 __all__ = ["MAX_PATTERN_CHARS", "Glob", "compile_glob"]
 
 MAX_PATTERN_CHARS: Final = 200
+
+
+class _Char(Protocol):
+    """A part of a name pattern that stands for exactly one character."""
+
+    def accepts(self, char: str) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +53,6 @@ class _One:
         return True
 
 
-_Char: TypeAlias = _Literal | _Set | _One
 # In a name, None stands for `*`; among segments, None stands for `**`.
 _Name: TypeAlias = tuple[_Char | None, ...]
 _Segments: TypeAlias = tuple[_Name | None, ...]
