@@ -66,6 +66,7 @@ class TestRoundTrip:
         )
 
     @given(bodies, metadata_maps, ids, lineages)
+    @example(b"", {"a": "\u2028\u2029\n\r\t"}, ID, ())
     def test_the_block_is_three_lines_whatever_it_holds(self, body, metadata, write_id, lineage):
         data = encode(body, metadata, write_id, lineage)
         block = data[: len(data) - len(body)].decode("utf-8")
@@ -239,6 +240,11 @@ class TestDamage:
     def test_obj_foreign_a_lone_surrogate_in_an_unknown_field_is_damage(self):
         data = self.WHOLE.replace(b'"metadata"', b'"newer":"\\ud800","metadata"')
         assert decode(data).unreadable == "a field of a newer format is damaged"
+
+    def test_obj_foreign_a_field_given_twice_is_damage(self):
+        data = self.WHOLE.replace(b'"id":', b'"id":"' + OTHER.encode() + b'","id":')
+        assert decode(data).unreadable == "its block is not valid JSON"
+        assert decode(data).body == data
 
     def test_no_reason_repeats_stored_content(self):
         for fields in ({"metadata": {"a": "secret\u0000"}}, {"id": "secret"}, {"sha256": "secret"}):

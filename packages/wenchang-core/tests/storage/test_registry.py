@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import os
 import pickle
 import subprocess
 import sys
@@ -215,6 +217,13 @@ class TestMissing:
         site.backend("acme")
         assert open_storage("acme://x") is not None
 
+    def test_a_backend_installed_within_the_resolution_of_the_clock_is_found(self, site):
+        os.utime(site.folder, (1_000_000_000, 1_000_000_000))
+        the_error(UnknownBackend, "acme")
+        site.backend("acme")
+        os.utime(site.folder, (1_000_000_000, 1_000_000_000))
+        assert open_storage("acme://x") is not None
+
     def test_a_plug_in_repaired_after_a_failure_is_loaded_at_once(self, site):
         site.broken("acme", "import no_such_sdk_at_all")
         the_error(BackendNotInstalled, "acme")
@@ -310,6 +319,8 @@ class TestBroken:
             (info / "entry_points.txt").write_bytes(text)
         site.distribution("unnamed", {"anon": "anon_plugin:BACKEND"}, metadata="")
         site.module("anon_plugin", good("anon"))
+        info = site.distribution("garbled", {"noise": "anon_plugin:BACKEND"})
+        (info / "METADATA").write_bytes(b"\xff\xfe\x00")
         (site.folder / "empty-1.0.dist-info").mkdir()
         site.backend("acme")
         assert open_storage("acme://x") is not None
@@ -317,6 +328,26 @@ class TestBroken:
         states = {line.name: line.state for line in list_backends()}
         assert states["acme"] == states["anon"] == "ok"
         assert states["bad"] == states["worse"] == "broken"
+
+    def test_a_distribution_that_raises_anything_hides_only_itself(self, site, monkeypatch):
+        class Unreadable:
+            entry_points = property(lambda self: 1 / 0)
+
+        class Nameless:
+            metadata = property(lambda self: 1 / 0)
+            entry_points = (
+                importlib.metadata.EntryPoint("anon", "anon_plugin:BACKEND", "wenchang.storage"),
+            )
+
+        site.backend("acme")
+        site.module("anon_plugin", good("anon"))
+        real = list(importlib.metadata.distributions())
+        monkeypatch.setattr(
+            importlib.metadata, "distributions", lambda: [Unreadable(), Nameless(), *real]
+        )
+        assert open_storage("acme://x") is not None
+        assert open_storage("anon://x") is not None
+        assert state_of("anon") == "ok"
 
 
 class TestIncompatible:

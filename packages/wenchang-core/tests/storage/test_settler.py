@@ -144,6 +144,13 @@ class TestTable:
         assert error.current == REPLACED.current
         assert error.key == KEY
 
+    @pytest.mark.parametrize("request_", [REPLACE, DELETE], ids=["replace", "delete"])
+    def test_out_definite_the_version_was_replaced_long_ago(self, request_):
+        older = tuple((UNKNOWN_ID, f"v{number}") for number in range(16, 0, -1))
+        there = found("v17", THEIRS, older)
+        error = Script(LOST, there).fails(request_, PreconditionFailedError)
+        assert error.current == there.current
+
     def test_out_definite_a_tombstone_replaced_the_version_and_reads_as_absent(self):
         error = Script(LOST, BURIED).fails(REPLACE, PreconditionFailedError)
         assert error.current is None

@@ -248,8 +248,6 @@ def decode_head(data: bytes, *, size: int | None = None) -> Head | NeedMore | No
         )
     except (ValueError, RecursionError):
         return _damaged("its block is not valid JSON")
-    if not isinstance(fields, dict):
-        return _damaged("its block is not a JSON object")
     min_writer = _format_number(fields.get("min_writer"))
     if min_writer is None or _format_number(fields.get("format")) is None:
         return _damaged("its block names no format")

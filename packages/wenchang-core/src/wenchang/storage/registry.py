@@ -206,8 +206,10 @@ def _scan() -> dict[str, list[_Candidate]]:
     """Return the installed candidates by name. A distribution that cannot be read has none."""
     from importlib import metadata
 
-    # A distribution installed a moment ago must be seen, also by the import that follows.
+    # A distribution installed a moment ago must be seen, also by the import that follows. The finder
+    # of metadata has a cache of its own, by folder and time, which older Pythons do not clear along.
     importlib.invalidate_caches()
+    metadata.MetadataPathFinder().invalidate_caches()
     found: dict[str, list[_Candidate]] = {}
     for distribution in metadata.distributions():
         try:
