@@ -178,8 +178,10 @@ class Disk:
             rest = rest[os.write(handle, rest) :]
 
     def read(self, handle: int) -> Iterator[bytes]:
-        """Yield the rest of the file in pieces."""
-        while piece := os.read(handle, _CHUNK):
+        """Yield the whole file in pieces, whatever was read before."""
+        offset = 0
+        while piece := os.pread(handle, _CHUNK, offset):
+            offset += len(piece)
             yield piece
 
     def backdate(self, handle: int) -> None:

@@ -6,10 +6,14 @@ lead outside the root.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from typing import Final
 
 from wenchang.storage._fs_disk import Disk, is_missing
+
+_NOT_EMPTY: Final = frozenset((errno.ENOTEMPTY, errno.EEXIST))
 
 __all__ = ["make_folders", "open_folders", "prune_folders"]
 
@@ -42,22 +46,27 @@ def make_folders(disk: Disk, root: int, names: Sequence[str]) -> Iterator[int]:
         yield folder
 
 
-def prune_folders(disk: Disk, root: int, names: Sequence[str]) -> None:
-    """Remove the empty folders along `names`, from the innermost on. Needs the exclusive lock.
+def prune_folders(disk: Disk, root: int, names: Sequence[str]) -> bool:
+    """Remove the empty folders along `names`, from the innermost on; return whether all are gone.
 
-    Best effort: a folder that cannot be removed stays and does no harm.
+    Needs the exclusive lock. A folder that cannot be removed stays and does no harm.
     """
-    with ExitStack() as stack, suppress(OSError):
+    with ExitStack() as stack:
         opened = [root]
-        for name in names:
-            try:
+        try:
+            for name in names:
                 below = disk.open_folder(name, opened[-1])
-            except OSError:
-                break
-            stack.callback(disk.close, below)
-            opened.append(below)
-        for depth in range(len(opened) - 2, -1, -1):
-            disk.remove_folder(names[depth], opened[depth])
+                stack.callback(disk.close, below)
+                opened.append(below)
+        except OSError as error:
+            if not is_missing(error):
+                return False
+        try:
+            for depth in range(len(opened) - 2, -1, -1):
+                disk.remove_folder(names[depth], opened[depth])
+        except OSError as error:
+            return error.errno in _NOT_EMPTY
+    return True
 
 
 def _descend(disk: Disk, root: int, names: Sequence[str], stack: ExitStack) -> int | None:

@@ -3,7 +3,9 @@
 A write makes the new body (`%new`) and its sidecar (`%tmp`) durable and then renames the sidecar to
 `%redo`, the journal. Once the folder is synced the write is decided: whoever comes next completes it.
 What remains are two renames, the body and then the journal into place. They need not be durable
-before the answer, because until they are, the journal is.
+before the answer, because until they are, the journal is. After a power failure either may be lost
+without the other; all that is assumed of the file system is that a rename is whole and that changes
+of the same name reach the disk in order.
 
 A delete renames the body to `%old`, and is decided once the folder is synced. It needs no space, so
 it works on a full disk.

@@ -195,27 +195,24 @@ def _decide(
     drop_journal: list[Step] = [("drop", JOURNAL)] if place.exists(JOURNAL) else []
     drop_sidecar: list[Step] = [("drop", SIDECAR)] if place.exists(SIDECAR) else []
 
+    ours = sidecar if isinstance(sidecar, Sidecar) else None
     if isinstance(journal, Sidecar):
         if fresh is not None and fresh.is_of(journal):
             # Decided, not carried out: roll forward.
             return fresh, journal, [("move", FRESH, BODY), ("move", JOURNAL, SIDECAR)]
-        if body is None:
-            return None, None, [*drop_journal, *drop_sidecar, *drop_fresh]
-        taken_back = isinstance(sidecar, Sidecar) and body.is_of(sidecar)
-        if body.is_of(journal) or not taken_back:
+        if body is not None and body.is_of(journal):
             return body, journal, [("move", JOURNAL, SIDECAR), *drop_fresh]
-        # A journal that was taken back, but came back with a power failure: its body never did.
-        return body, sidecar, [*drop_journal, *drop_fresh]
-    if (
-        fresh is not None
-        and isinstance(sidecar, Sidecar)
-        and sidecar.describes(fresh.found)
-        and (body is None or not body.is_of(sidecar))
-    ):
+        # A journal without its body was taken back, or a power failure lost what came before it.
+    if ours is not None and body is not None and body.is_of(ours):
+        return body, ours, [*drop_journal, *drop_fresh]
+    if ours is not None and fresh is not None and ours.describes(fresh.found):
         # A power failure kept the second rename of a write and lost the first.
-        return fresh, sidecar, [("move", FRESH, BODY), *drop_journal]
+        return fresh, ours, [*drop_journal, ("move", FRESH, BODY)]
     if body is None:
         return None, None, [*drop_journal, *drop_sidecar, *drop_fresh]
+    # The body was changed by hand.
+    if isinstance(journal, Sidecar):
+        return body, journal, [("move", JOURNAL, SIDECAR), *drop_fresh]
     return body, sidecar, [*drop_journal, *drop_fresh]
 
 

@@ -7,7 +7,6 @@ backed up with ordinary tools, and bodies may be edited by hand.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 from collections import deque
@@ -23,8 +22,7 @@ from wenchang.storage._fs_disk import Disk, disk_errors
 from wenchang.storage._fs_folders import make_folders, open_folders, prune_folders
 from wenchang.storage._fs_journal import commit_delete, commit_put
 from wenchang.storage._fs_listing import Listing
-from wenchang.storage._fs_lock import LOCK_NAME, Deadline, Held, RootLock
-from wenchang.storage._fs_mounts import network_type
+from wenchang.storage._fs_lock import Deadline, Held, RootLock
 from wenchang.storage._fs_names import encode_key
 from wenchang.storage._fs_objects import (
     Place,
@@ -34,6 +32,7 @@ from wenchang.storage._fs_objects import (
     examine,
     glance,
 )
+from wenchang.storage._fs_root import prepared_root
 from wenchang.storage._fs_sidecar import Sidecar, encode_sidecar, new_sidecar
 from wenchang.storage.contract import STORAGE_CONTRACT, ListedObject, StoredObject
 from wenchang.storage.descriptor import BackendDescriptor
@@ -114,7 +113,7 @@ class FilesystemStorage:
         self._lock = RootLock(self._disk)
         # Keys whose files a listing found out of order, for the next holder of the lock.
         self._leftovers: deque[str] = deque(maxlen=_LEFTOVERS_KEPT)
-        self._root = _prepared_root(self._disk, root)
+        self._root = prepared_root(self._disk, root)
 
     def __enter__(self) -> Self:
         """Return the store itself."""
@@ -183,8 +182,7 @@ class FilesystemStorage:
                     raise PreconditionFailedError(key)
                 held.begin(key)
                 in_order = commit_delete(place)
-            if in_order:
-                prune_folders(self._disk, root, folders)
+            if in_order and prune_folders(self._disk, root, folders):
                 held.finish()
 
     def list_page(self, prefix: str, start_after: str | None, limit: int) -> Sequence[ListedObject]:
@@ -319,69 +317,6 @@ def _put_in_order(held: Held, place: Place) -> View | None:
         carry_out(place, examined.steps)
         held.finish()
     return examined.view
-
-
-_ROOT_PROBLEMS: Final = {
-    errno.EACCES: "this user may not make or write it; check the owner and mode of its folders",
-    errno.EPERM: "this user may not make or write it; check the owner and mode of its folders",
-    errno.ENOTDIR: "something on its path is a file; name a folder",
-    errno.EEXIST: "something on its path is a file; name a folder",
-    errno.ELOOP: "a symbolic link on its path, or at its lock file, leads nowhere usable",
-    errno.EROFS: "it would have to be made on a read-only file system",
-    errno.ENOSPC: "the disk is full",
-    errno.EDQUOT: "the disk quota is used up",
-    errno.ENAMETOOLONG: "its path is too long for the file system",
-}
-
-
-def _prepared_root(disk: Disk, root: Path | str) -> str:
-    """Make the root where it is missing, check that it can be locked, and return its real path."""
-    text = os.fsdecode(root)
-    if not text or "\0" in text:
-        msg = "the storage folder must be a path"
-        raise StorageConfigurationError(msg)
-    try:
-        path = disk.make_root(text)
-        handle = disk.open_root(path)
-        try:
-            kind = network_type(disk.fstat(handle).st_dev)
-            if kind is not None:
-                msg = (
-                    f"the storage folder lies on a network file system ({kind}), whose locks cannot be "
-                    "trusted; use a local disk, or a database or object store to share between machines"
-                )
-                raise StorageConfigurationError(msg)
-            _probe_lock(disk, handle)
-        finally:
-            disk.close(handle)
-    except OSError as error:
-        error.filename = error.filename2 = None
-        name = errno.errorcode.get(error.errno or 0, "an unnamed error")
-        problem = _ROOT_PROBLEMS.get(error.errno or 0, f"the system answered {name}")
-        msg = f"the storage folder cannot be used: {problem}"
-        raise StorageConfigurationError(msg) from error
-    return path
-
-
-def _probe_lock(disk: Disk, root: int) -> None:
-    """Find out whether the root can be locked. On a read-only file system it need not be."""
-    try:
-        handle = disk.open_lock(LOCK_NAME, root, write=True)
-    except OSError as error:
-        if error.errno == errno.EROFS:
-            return
-        raise
-    try:
-        if disk.try_lock(handle, exclusive=False):
-            disk.unlock(handle)
-    except OSError as error:
-        msg = (
-            "the storage folder lies on a file system without file locks (flock), as some network "
-            "folders are; use a local disk"
-        )
-        raise StorageConfigurationError(msg) from error
-    finally:
-        disk.close(handle)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
