@@ -39,9 +39,11 @@ def build() -> int:
     _prove(packages)
     heading("news since the last release")
     for package in packages:
-        command = [python, "-m", "towncrier", "build", "--draft", "--dir", package.folder]
-        config = ["--config", package.folder / "pyproject.toml"]
-        text = run_quietly([*command, *config], what="towncrier").strip()
+        pyproject = package.folder / "pyproject.toml"
+        version = project.table(pyproject)["project"]["version"]
+        command = [python, "-m", "towncrier", "build", "--draft", "--version", version]
+        where = ["--dir", package.folder, "--config", pyproject]
+        text = run_quietly([*command, *where], what="towncrier").strip()
         say(f"   {package.distribution}: {_news(text)}")
     say(f"\n{len(files)} files are ready in {OUT}.")
     return 0
