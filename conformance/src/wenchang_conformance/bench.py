@@ -5,9 +5,10 @@ from __future__ import annotations
 import signal
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
-from wenchang.storage import PreconditionFailedError
+from wenchang.storage import BackendUnavailableError, PreconditionFailedError
 from wenchang_conformance.hooks import FaultKind, HookUnavailable
 from wenchang_conformance.processes import SpawnedStorage
 from wenchang_conformance.trace import Trace, TracedStorage, shown
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from wenchang_conformance.hooks import Backdoor, FaultInjector, StorageHooks
     from wenchang_conformance.profiles import Profile, Sizes
 
-__all__ = ["Bench", "ContractViolation", "NotRun"]
+__all__ = ["Bench", "ContractViolation", "NotRun", "Settled"]
 
 T = TypeVar("T")
 ErrorT = TypeVar("ErrorT", bound=BaseException)
@@ -30,7 +31,15 @@ CASE_SECONDS: Final = 150.0
 
 
 class ContractViolation(AssertionError):  # noqa: N818 - the word a report uses
-    """The backend broke the contract. The text says what was done, what came back and what is right."""
+    """The backend broke the contract. The text says what was done, what came back and what is right.
+
+    `ids` are the requirements that are broken, where a case is about several; empty means all.
+    """
+
+    def __init__(self, message: str, ids: tuple[str, ...] = ()) -> None:
+        """Keep the text, and the ids where they are narrower than those of the case."""
+        super().__init__(message)
+        self.ids = ids
 
 
 class NotRun(HookUnavailable):
@@ -40,6 +49,21 @@ class NotRun(HookUnavailable):
         """Keep the name of the hook, which a profile may require."""
         super().__init__(reason)
         self.hook = hook
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How a write ended: `ending`, what it returned, or what it raised."""
+
+    ending: Literal["returned", "conflict", "unknown", "not_applied"]
+    value: object
+    error: Exception | None
+
+    def __str__(self) -> str:
+        """Return it as a report shows it."""
+        return (
+            f"returned {shown(self.value)}" if self.error is None else f"raised {shown(self.error)}"
+        )
 
 
 class Bench:
@@ -53,6 +77,7 @@ class Bench:
         self._opened: list[Storage] = []
         self._spawned: list[SpawnedStorage] = []
         self._injector: FaultInjector | None = None
+        self._topic: tuple[str, ...] = ()
 
     @property
     def sizes(self) -> Sizes:
@@ -131,18 +156,27 @@ class Bench:
 
     # --- verdicts ---
 
+    @contextmanager
+    def about(self, *ids: str) -> Iterator[None]:
+        """Attribute what is violated inside the block to these requirements of the case alone."""
+        before, self._topic = self._topic, ids
+        try:
+            yield
+        finally:
+            self._topic = before
+
     def require(self, condition: object, message: str) -> None:
         """Raise `ContractViolation` with `message` unless the condition holds."""
         __tracebackhide__ = True
         if not condition:
-            raise ContractViolation(message)
+            raise ContractViolation(message, self._topic)
 
     def equal(self, actual: object, expected: object, what: str) -> None:
         """Require that `actual` equals `expected`; `what` says what is compared."""
         __tracebackhide__ = True
         if actual != expected:
             msg = f"{what}\n  expected: {shown(expected)}\n  got:      {shown(actual)}"
-            raise ContractViolation(msg)
+            raise ContractViolation(msg, self._topic)
 
     def refused(
         self, error_type: type[ErrorT], what: str, call: Callable[..., object], *arguments: object
@@ -155,9 +189,9 @@ class Bench:
             return error
         except Exception as error:
             msg = f"{what}\n  expected: {error_type.__name__}\n  raised:   {shown(error)}"
-            raise ContractViolation(msg) from error
+            raise ContractViolation(msg, self._topic) from error
         msg = f"{what}\n  expected: {error_type.__name__}\n  returned: {shown(answer)}"
-        raise ContractViolation(msg)
+        raise ContractViolation(msg, self._topic)
 
     def conflict(
         self, what: str, call: Callable[..., object], *arguments: object
@@ -173,13 +207,32 @@ class Bench:
             return call(*arguments)
         except Exception as error:
             msg = f"{what}\n  expected: an answer\n  raised:   {shown(error)}"
-            raise ContractViolation(msg) from error
+            raise ContractViolation(msg, self._topic) from error
 
     def holds(self, storage: TracedStorage, key: str, data: bytes | None, what: str) -> None:
         """Require that `key` holds the body `data`, or nothing where that is None."""
         __tracebackhide__ = True
         found = storage.get(key)
         self.equal(None if found is None else found.data, data, f"{what}: body of key {shown(key)}")
+
+    def settled(self, what: str, call: Callable[..., object], *arguments: object) -> Settled:
+        """Run a write and return how it ended, in one of the ways that the contract knows."""
+        __tracebackhide__ = True
+        try:
+            return Settled("returned", call(*arguments), None)
+        except PreconditionFailedError as error:
+            return Settled("conflict", None, error)
+        except BackendUnavailableError as error:
+            if error.outcome is None:
+                msg = f"{what}\n  expected: an outcome\n  raised:   {shown(error)} without one"
+                raise ContractViolation(msg, self._topic) from error
+            return Settled(error.outcome, None, error)
+        except Exception as error:
+            msg = (
+                f"{what}\n  expected: a version, PreconditionFailedError or BackendUnavailableError\n"
+                f"  raised:   {shown(error)}"
+            )
+            raise ContractViolation(msg, self._topic) from error
 
     # --- time ---
 
@@ -201,7 +254,7 @@ class Bench:
         thread.join(seconds)
         if not result:
             msg = f"{what}\n  expected: an answer within {seconds:g} seconds\n  got:      none"
-            raise ContractViolation(msg)
+            raise ContractViolation(msg, self._topic)
         return result[0]
 
     @contextmanager

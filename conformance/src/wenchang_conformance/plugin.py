@@ -15,11 +15,11 @@ import pytest
 from wenchang_conformance.requirement import MARKER
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable
+    from collections.abc import Generator
 
     from _pytest.terminal import TerminalReporter
 
-    from wenchang_conformance.results import CaseResult, SubjectResult
+    from wenchang_conformance.results import SubjectResult
 
 __all__ = ["Collector"]
 
@@ -106,7 +106,7 @@ class Collector:
             if name == _PROPERTY and isinstance(value, str):
                 data = json.loads(value)
                 run = self._runs.setdefault(data["subject"], _SubjectRun(data))
-                run.add(report.nodeid, data["case"])
+                run.add(report.nodeid, data["cases"])
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -141,16 +141,13 @@ class _SubjectRun:
         self._subject: str = data["subject"]
         self._profile: str = data["profile"]
         self._gaps_file: str | None = data["gaps_file"]
-        self._cases: dict[str, dict[str, Any]] = {}
+        self._cases: dict[str, list[dict[str, Any]]] = {}
 
-    def add(self, nodeid: str, case: dict[str, Any]) -> None:
-        """Add the result of one phase of a case; a failure is not undone by a later phase."""
+    def add(self, nodeid: str, cases: list[dict[str, Any]]) -> None:
+        """Add the results of one phase of a case; a failure is not undone by a later phase."""
         before = self._cases.get(nodeid)
-        if before is not None and before["status"] != "passed":
-            return
-        if before is not None:
-            case["seconds"] += before["seconds"]
-        self._cases[nodeid] = case
+        if before is None or before[0]["status"] == "passed":
+            self._cases[nodeid] = cases
 
     def judge(self) -> SubjectResult:
         """Return the verdict on the subject."""
@@ -160,7 +157,7 @@ class _SubjectRun:
         from wenchang_conformance.suite import cases_by_requirement
 
         gaps = read_gaps(None if self._gaps_file is None else Path(self._gaps_file))
-        cases: Iterable[CaseResult] = map(CaseResult.from_data, self._cases.values())
+        cases = [CaseResult.from_data(data) for cases in self._cases.values() for data in cases]
         return judge(
             self._subject,
             self._profile,

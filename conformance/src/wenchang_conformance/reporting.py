@@ -39,6 +39,7 @@ def annotate(
     bench: Bench | None = getattr(item, "wenchang_bench", None)
     error = None if call.excinfo is None else call.excinfo.value
     required = False
+    left: tuple[str, ...] = ()
     if isinstance(error, HookUnavailable):
         status: Status = "unsupported" if isinstance(error, Unsupported) else "not-run"
         reason = str(error)
@@ -52,6 +53,11 @@ def annotate(
         report.longrepr = (str(item.path), (item.location[1] or 0) + 1, f"{word}: {reason}")
     elif report.failed:
         status = "failed" if call.when == "call" else "error"
+        broken = getattr(error, "ids", ())
+        if broken:
+            # The case had come as far as these; of its other requirements it says nothing.
+            left = tuple(name for name in ids if name not in broken)
+            ids = tuple(broken)
         reason = _first_line(error)
         _explain(report, ids, bench)
         _declare_gap(report, ids, _gaps(gaps_file), _subject(item))
@@ -63,29 +69,47 @@ def annotate(
         status, reason = "passed", ""
     else:
         return
-    case = CaseResult(
-        name=getattr(item, "originalname", item.name),
-        ids=ids,
-        status=status,
-        reason=reason,
-        required=required,
-        seconds=call.duration,
-    )
+    name = getattr(item, "originalname", item.name)
+    cases = [
+        CaseResult(
+            name=name,
+            ids=ids,
+            status=status,
+            reason=reason,
+            required=required,
+            seconds=call.duration,
+        )
+    ]
+    if left:
+        ended = f"{name} ended at {', '.join(ids)}"
+        cases.append(CaseResult(name=name, ids=left, status="not-run", reason=ended))
     data = {
         "subject": _subject(item),
         "profile": bench.profile.name if bench is not None else DEFAULT_PROFILE,
         "gaps_file": None if gaps_file is None else str(gaps_file),
-        "case": case.as_data(),
+        "cases": [case.as_data() for case in cases],
     }
     report.user_properties.append((_PROPERTY, json.dumps(data)))
 
 
 def _subject(item: pytest.Item) -> str:
-    """Name the storage under test: the class, and its parameters where it has some."""
+    """Name the storage under test: the class, and the parameters of its fixtures if it has some."""
     parent = item.parent
     name = item.nodeid.rpartition("::")[0] if parent is None else parent.nodeid
     callspec = getattr(item, "callspec", None)
-    return name if callspec is None else f"{name}[{callspec.id}]"
+    if callspec is None:
+        return name
+    function = getattr(item, "function", None)
+    own: set[str] = set()
+    for mark in getattr(function, "pytestmark", ()):
+        if mark.name == "parametrize":
+            own |= {mark.args[0]} if isinstance(mark.args[0], str) else set(mark.args[0])
+    chosen = [
+        str(value) if isinstance(value, str | int) else f"{parameter}{callspec.indices[parameter]}"
+        for parameter, value in callspec.params.items()
+        if parameter not in own
+    ]
+    return f"{name}[{'-'.join(chosen)}]" if chosen else name
 
 
 def _explain(report: pytest.TestReport, ids: tuple[str, ...], bench: Bench | None) -> None:

@@ -22,14 +22,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pytest
 
 from wenchang_conformance.applicability import check_applicable
+from wenchang_conformance.areas.concurrency import ConcurrencyArea
 from wenchang_conformance.areas.conditional import ConditionalArea
 from wenchang_conformance.areas.delete import DeleteArea
 from wenchang_conformance.areas.get_put import GetPutArea
+from wenchang_conformance.areas.handles import HandlesArea
 from wenchang_conformance.areas.keys import KeysArea
+from wenchang_conformance.areas.lifecycle import LifecycleArea
 from wenchang_conformance.areas.limits import LimitsArea
 from wenchang_conformance.areas.listing import ListingArea
 from wenchang_conformance.areas.listing_moving import MovingListingArea
 from wenchang_conformance.areas.metadata import MetadataArea
+from wenchang_conformance.areas.outcomes import OutcomesArea
+from wenchang_conformance.areas.stateful import StatefulArea
+from wenchang_conformance.areas.unavailable import UnavailableArea
 from wenchang_conformance.areas.versions import VersionsArea
 from wenchang_conformance.bench import Bench
 from wenchang_conformance.hooks import StorageHooks
@@ -54,6 +60,12 @@ class StorageConformance(
     ListingArea,
     MovingListingArea,
     LimitsArea,
+    StatefulArea,
+    OutcomesArea,
+    UnavailableArea,
+    ConcurrencyArea,
+    HandlesArea,
+    LifecycleArea,
 ):
     """Every requirement of the storage contract, as tests. Subclass it with a `Test` prefix.
 
