@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
 import threading
 import time
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine import Engine
 
 from wenchang.storage import StorageRejectedError
 from wenchang.storage.outcomes import Ambiguous, Attempt, Busy, Done, NotSent, ReadAttempt, Rejected
@@ -23,6 +24,7 @@ from wenchang_sql import schema
 from wenchang_sql.databases import ensure_tables
 from wenchang_sql.deadlines import AttemptTimedOut, Until, remaining
 from wenchang_sql.errors import PoolExhausted, after_sending, before_sending
+from wenchang_sql.leases import Lease
 
 if TYPE_CHECKING:
     from wenchang_sql.databases import Database
@@ -41,7 +43,10 @@ class _Shared:
     __slots__ = ("layout", "permits", "schema_lock", "turn")
 
     def __init__(self, concurrency: int) -> None:
-        self.permits = threading.Semaphore(concurrency)
+        # A queue of tokens: it waits and wakes in C, which a semaphore does not.
+        self.permits: queue.SimpleQueue[None] = queue.SimpleQueue()
+        for _ in range(concurrency):
+            self.permits.put(None)
         self.turn = threading.Lock()
         self.schema_lock = threading.Lock()
         self.layout: schema.Layout | None = None
@@ -81,8 +86,8 @@ class Calls:
         if self._owned:
             self._engine.dispose()
 
-    def read(self, seconds: float, query: Callable[[Connection], T]) -> ReadAttempt[T]:
-        """Run `query` on a connection; every failure of a read is of no consequence."""
+    def read(self, seconds: float, query: Callable[[Any], T]) -> ReadAttempt[T]:
+        """Run `query` on the driver's connection; every failure of a read is of no consequence."""
         answer = self._attempt(seconds, query, write=False)
         if isinstance(answer, Done):
             return answer
@@ -91,20 +96,22 @@ class Calls:
         # A read has no precondition that could be refused.
         raise AssertionError
 
-    def write(self, seconds: float, change: Callable[[Connection], Attempt]) -> Attempt:
+    def write(self, seconds: float, change: Callable[[Any], Attempt]) -> Attempt:
         """Run `change`, one statement, and commit it; return what it came to."""
         answer = self._attempt(seconds, change, write=True)
         return answer.value if isinstance(answer, Done) else answer
 
     def _attempt(
-        self, seconds: float, work: Callable[[Connection], T], *, write: bool
+        self, seconds: float, work: Callable[[Any], T], *, write: bool
     ) -> Done[T] | Attempt:
         """Run `work` within `seconds`, waiting for a connection and connecting included."""
         if self._refusal is not None:
             return Rejected(error=self._refusal)
         shared = self._shared
         ends = time.monotonic() + seconds
-        if not shared.permits.acquire(timeout=seconds):
+        try:
+            shared.permits.get(timeout=seconds)
+        except queue.Empty:
             return NotSent(error=PoolExhausted())
         try:
             with Until(ends):
@@ -119,83 +126,82 @@ class Calls:
         except AttemptTimedOut as error:
             return NotSent(error=error, timed_out=True)
         finally:
-            shared.permits.release()
+            shared.permits.put(None)
 
     def _connected(
-        self, shared: _Shared, work: Callable[[Connection], T], *, write: bool
+        self, shared: _Shared, work: Callable[[Any], T], *, write: bool
     ) -> Done[T] | Attempt:
         """Run `work` on a connection from the pool."""
+        database = self._database
         try:
-            connection = self._check_out(shared)
+            lease = self._check_out(shared)
         except Exception as error:  # noqa: BLE001 - drivers raise much more than their own errors
             return before_sending(error)
         try:
+            raw = lease.raw
             try:
                 if write and shared.layout is not None:
                     schema.check_writable(shared.layout)
-                self._database.begin(_raw(connection), connection.info, write=write)
+                database.begin(raw, lease.info, write=write)
             except Exception as error:  # noqa: BLE001 - as above
-                return self._failed(connection, before_sending(error))
+                return self._failed(lease, before_sending(error))
             try:
-                value = work(connection)
-                connection.commit()
+                value = work(raw)
+                if write:
+                    database.commit(raw)
             except Exception as error:  # noqa: BLE001 - as above: whatever is not known is ambiguous
-                return self._failed(connection, after_sending(error))
+                return self._failed(lease, after_sending(error))
             return Done(value=value)
         finally:
-            connection.close()
+            lease.close()
 
-    def _check_out(self, shared: _Shared) -> Connection:
+    def _check_out(self, shared: _Shared) -> Lease:
         """Return a connection that was alive a moment ago and leads to tables that we know."""
+        database = self._database
         for _ in range(self._concurrency + 1):
-            connection = self._engine.connect()
+            lease = Lease.take(self._engine, ours=self._owned)
             try:
-                info = connection.info
-                if _PREPARED in info:
-                    if self._database.is_stale(_raw(connection), info):
+                if _PREPARED in lease.info:
+                    if database.is_stale(lease.raw, lease.info):
                         # Also look at the tables again: the file or the server may be another one.
                         shared.layout = None
-                        connection.invalidate()
-                        connection.close()
+                        lease.invalidate()
                         continue
                 else:
-                    self._database.prepare(_raw(connection), info)
-                    _raw(connection).rollback()
-                    info[_PREPARED] = True
+                    database.prepare(lease.raw, lease.info)
+                    lease.raw.rollback()
+                    lease.info[_PREPARED] = True
                 if shared.layout is None:
-                    self._look_at_tables(shared, connection)
+                    self._look_at_tables(shared, lease.raw)
             except BaseException:
                 # Half set up, or in the middle of an exchange.
-                connection.invalidate()
-                connection.close()
+                lease.invalidate()
                 raise
-            return connection
+            return lease
         raise AttemptTimedOut
 
-    def _look_at_tables(self, shared: _Shared, connection: Connection) -> None:
+    def _look_at_tables(self, shared: _Shared, raw: Any) -> None:
         """Make or check the tables, once in a process."""
         if not shared.schema_lock.acquire(timeout=remaining()):
             raise AttemptTimedOut
         try:
             if shared.layout is None:
-                raw = _raw(connection)
                 shared.layout = ensure_tables(
                     self._database, raw, self._table, create=self._create_schema
                 )
         finally:
             shared.schema_lock.release()
 
-    @staticmethod
-    def _failed(connection: Connection, answer: Attempt) -> Attempt:
+    def _failed(self, lease: Lease, answer: Attempt) -> Attempt:
         """Give a connection up that may be in the middle of an exchange; undo on any other."""
-        if isinstance(answer, Ambiguous | NotSent):
-            connection.invalidate()
+        broken = isinstance(answer, Ambiguous | NotSent)
+        if broken and not self._database.lives_in_process():
+            lease.invalidate()
             return answer
         try:
-            connection.rollback()
-            _raw(connection).rollback()
+            lease.raw.rollback()
         except Exception:  # noqa: BLE001 - the verdict stands; the connection is of no use any more
-            connection.invalidate()
+            lease.invalidate()
         return answer
 
     # --- fork ---------------------------------------------------------------------------------
@@ -209,15 +215,21 @@ class Calls:
         shared = self._shared
         ends = time.monotonic() + _QUIET_SECONDS
         for taken in range(self._concurrency):
-            if not shared.permits.acquire(timeout=max(0.0, ends - time.monotonic())):
-                shared.permits.release(taken) if taken else None
+            try:
+                shared.permits.get(timeout=max(0.0, ends - time.monotonic()))
+            except queue.Empty:
+                self._give_back(taken)
                 return False
         self._engine.dispose()
         return True
 
     def _resume(self) -> None:
         """Let calls go on in the parent after `_quiet`."""
-        self._shared.permits.release(self._concurrency)
+        self._give_back(self._concurrency)
+
+    def _give_back(self, permits: int) -> None:
+        for _ in range(permits):
+            self._shared.permits.put(None)
 
     def _renew(self, *, refusal: str | None) -> None:
         """Begin anew in a forked child, without the parent's connections and locks."""
@@ -227,11 +239,6 @@ class Calls:
         self._shared = _Shared(self._concurrency)
         if refusal is not None:
             self._refusal = StorageRejectedError("unsupported", refusal)
-
-
-def _raw(connection: Connection) -> Any:
-    """Return the driver's own connection."""
-    return connection.connection.dbapi_connection
 
 
 _instances: weakref.WeakSet[Calls] = weakref.WeakSet()

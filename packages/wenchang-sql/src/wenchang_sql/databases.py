@@ -42,6 +42,10 @@ class Database(Protocol):
         """Begin what the driver does not begin by itself."""
         ...
 
+    def commit(self, raw: Any) -> None:
+        """Commit the write that was just made, where the driver has not done so by itself."""
+        ...
+
     def upgrade(self, raw: Any, table: str) -> None:
         """Make or upgrade the tables while no other process does."""
         ...

@@ -12,7 +12,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import psycopg
@@ -24,6 +24,7 @@ from wenchang_conformance.faults import Fault, MySQL, PostgreSQL, Rule, StreamPr
 from wenchang_conformance.hooks import FaultKind, FaultPlan, HookUnavailable
 from wenchang_sql.opening import engine_for
 from wenchang_sql.postgresql import parse_address
+from wenchang_sql.statements import Prepared, Statements
 from wenchang_sql.storage import SqlStorage
 
 if TYPE_CHECKING:
@@ -44,6 +45,18 @@ _ON_THE_WIRE: Final[Mapping[FaultKind, Fault]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Harmed(Prepared):
+    """A statement that passes by an injector."""
+
+    harm: Callable[[Prepared, Any, Mapping[str, Any]], Any]
+
+    def run(self, raw: Any, parameters: Mapping[str, Any]) -> Any:
+        """Let the injector run it."""
+        statement = Prepared(self.sql, self.positions, self.constants)
+        return self.harm(statement, raw, parameters)
+
+
 class _Injector(ABC):
     """What both injectors share: the plan, and a handle whose statements pass by it."""
 
@@ -62,8 +75,12 @@ class _Injector(ABC):
     def open(self) -> Storage:
         """See `FaultInjector.open`."""
         engine, database, options = engine_for(self._location)
-        self._watch(engine)
-        storage = SqlStorage.from_engine_of_ours(engine, database, options)
+        self._prepare_engine(engine)
+        own = Statements.build(options.table, engine.dialect)
+        harmed = {item.name: self._harmed(getattr(own, item.name)) for item in fields(Statements)}
+        storage = SqlStorage.from_engine_of_ours(
+            engine, database, options, statements=Statements(**harmed)
+        )
         # The tables are there before the first fault; making them is no request.
         storage.prepare()
         self._handles.append(storage)
@@ -105,20 +122,32 @@ class _Injector(ABC):
             msg = f"{kind} cannot be injected here"
             raise HookUnavailable(msg)
 
-    @abstractmethod
-    def _watch(self, engine: sa.Engine) -> None:
-        """Let the statements of `engine` pass by the plan."""
+    def _harmed(self, statement: Prepared) -> Harmed:
+        """Return `statement`, made to pass by here."""
+        return Harmed(statement.sql, statement.positions, statement.constants, self._harm)
 
-    def _decide(self, context: Any) -> FaultKind | None:
+    @abstractmethod
+    def _prepare_engine(self, engine: sa.Engine) -> None:
+        """Set up the engine of a new handle."""
+
+    @abstractmethod
+    def _harm(self, statement: Prepared, raw: Any, parameters: Mapping[str, Any]) -> Any:
+        """Run one statement, or do to it what the plan says; return its cursor."""
+
+    def _decide(self, sql: str) -> FaultKind | None:
         """Return the fault of the statement that is about to be sent; raise a coded one."""
-        writes = context.isinsert or context.isupdate or context.isdelete
-        target: Literal["write", "read"] = "write" if writes else "read"
+        target: Literal["write", "read"] = "write" if _writes(sql) else "read"
         kind = self._plan.decide(target)
         coded = None if kind is None else self._coded.get(kind)
         if coded is not None:
             error = coded()
             raise error
         return kind
+
+
+def _writes(sql: str) -> bool:
+    """Tell whether a statement of the backend can change an object."""
+    return not sql.startswith("SELECT")
 
 
 # --- servers -------------------------------------------------------------------------------------
@@ -173,16 +202,15 @@ class ServerFaults(_Injector):
         super().close()
         self._proxy.close()
 
-    def _watch(self, engine: sa.Engine) -> None:
-        def mark(
-            _connection: Any, _cursor: Any, sql: str, parameters: Any, context: Any, _many: bool
-        ) -> tuple[str, Any]:
-            kind = self._decide(context)
-            return (sql if kind is None else f"{sql} /* fault {kind.value} */"), parameters
-
-        event.listen(engine, "before_cursor_execute", mark, retval=True)
+    def _prepare_engine(self, engine: sa.Engine) -> None:
         if self._postgresql:
             event.listen(engine, "connect", _settle)
+
+    def _harm(self, statement: Prepared, raw: Any, parameters: Mapping[str, Any]) -> Any:
+        kind = self._decide(statement.sql)
+        if kind is not None:
+            statement = replace(statement, sql=f"{statement.sql} /* fault {kind.value} */")
+        return statement.run(raw, parameters)
 
 
 def _settle(raw: Any, _record: Any) -> None:
@@ -226,7 +254,7 @@ class FileFaults(_Injector):
     def __init__(self, location: StorageLocation) -> None:
         """Hold nothing back yet."""
         super().__init__(location)
-        self._held: list[tuple[str, Any]] = []
+        self._held: list[tuple[Prepared, Mapping[str, Any]]] = []
         self._held_lock = threading.Lock()
 
     @property
@@ -239,44 +267,40 @@ class FileFaults(_Injector):
             FaultKind.DELAY,
         }
 
+    def _prepare_engine(self, engine: sa.Engine) -> None:
+        del engine  # nothing to set up
+
     def release(self) -> None:
         """See `FaultInjector.release`."""
         with self._held_lock:
             held, self._held = self._held, []
         engine, _, _ = engine_for(self._location)
         try:
-            for sql, parameters in held:
+            for statement, parameters in held:
                 raw = engine.raw_connection()
                 try:
-                    raw.cursor().execute(sql, parameters)
+                    statement.run(raw.dbapi_connection, parameters)
                     raw.commit()
                 finally:
                     raw.close()
         finally:
             engine.dispose()
 
-    def _watch(self, engine: sa.Engine) -> None:
-        @event.listens_for(engine, "before_cursor_execute")
-        def harm(
-            connection: Any, _cursor: Any, sql: str, parameters: Any, context: Any, _many: bool
-        ) -> None:
-            kind = self._decide(context)
-            writes = context.isinsert or context.isupdate or context.isdelete
-            if kind == FaultKind.DELAY:
-                time.sleep(_DELAY_SECONDS)
-            elif kind == FaultKind.ANSWER_LOST and writes:
-                connection.info["answer lost"] = True
-            elif kind is not None:
-                if kind == FaultKind.LATE and writes:
-                    with self._held_lock:
-                        self._held.append((sql, parameters))
-                raise _lost()
-
-        @event.listens_for(engine, "commit")
-        def lose(connection: Any) -> None:
-            if connection.info.pop("answer lost", False):
-                connection.connection.dbapi_connection.commit()
-                raise _lost()
+    def _harm(self, statement: Prepared, raw: Any, parameters: Mapping[str, Any]) -> Any:
+        kind = self._decide(statement.sql)
+        writes = _writes(statement.sql)
+        if kind == FaultKind.DELAY:
+            time.sleep(_DELAY_SECONDS)
+        elif kind == FaultKind.ANSWER_LOST and writes:
+            statement.run(raw, parameters)
+            raw.commit()
+            raise _lost()
+        elif kind is not None:
+            if kind == FaultKind.LATE and writes:
+                with self._held_lock:
+                    self._held.append((statement, dict(parameters)))
+            raise _lost()
+        return statement.run(raw, parameters)
 
 
 # --- every error ---------------------------------------------------------------------------------

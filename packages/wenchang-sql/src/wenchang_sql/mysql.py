@@ -64,6 +64,10 @@ class Mysql:
     def begin(self, raw: Any, info: dict[Any, Any], *, write: bool) -> None:
         """Do nothing: the connection commits each statement by itself."""
 
+    def commit(self, raw: Any) -> None:
+        """Commit, which an engine of ours has done already."""
+        raw.commit()
+
     def upgrade(self, raw: Any, table: str) -> None:
         """Make or upgrade the tables while holding a named lock; DDL commits by itself here."""
         seconds = max(0, int(min(remaining(), 3600)))

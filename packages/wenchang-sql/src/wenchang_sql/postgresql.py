@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 import psycopg
 import sqlalchemy as sa
 from psycopg import IsolationLevel
+from psycopg.pq import TransactionStatus
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import QueuePool
 
@@ -50,6 +51,10 @@ class Postgresql:
     def begin(self, raw: Any, info: dict[Any, Any], *, write: bool) -> None:
         """Do nothing: psycopg begins a transaction where one is needed."""
 
+    def commit(self, raw: Any) -> None:
+        """Commit; in autocommit there is nothing to commit."""
+        raw.commit()
+
     def upgrade(self, raw: Any, table: str) -> None:
         """Make or upgrade the tables in one transaction that holds an advisory lock."""
         raw.rollback()
@@ -84,6 +89,16 @@ class BoundedConnection(psycopg.Connection[Any]):
             # The answer may still come: it must never be taken for that of a later statement.
             self.pgconn.finish()
             raise
+
+    def commit(self) -> None:
+        """Commit, if there is anything to commit."""
+        if self.pgconn.transaction_status != TransactionStatus.IDLE:
+            super().commit()
+
+    def rollback(self) -> None:
+        """Roll back, if there is anything to roll back."""
+        if self.pgconn.transaction_status != TransactionStatus.IDLE:
+            super().rollback()
 
 
 def _bounded(gen: Generator[Any, Any, T]) -> Generator[Any, Any, T]:

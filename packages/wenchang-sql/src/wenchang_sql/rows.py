@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
-from itertools import chain
+from collections import deque
+from collections.abc import Mapping, Sequence
+from itertools import chain, repeat
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, unquote
 
@@ -114,7 +115,7 @@ def _decode_lineage(text: str | None) -> Lineage:
 
 def stored(row: Row) -> StoredObject:
     """Return the object of a row of body, metadata and version."""
-    return StoredObject(bytes(row[0]), decode_metadata(row[1]), decode_version(row[2]))
+    return StoredObject(bytes(row[0]), _decode_page((row[1],))[0], decode_version(row[2]))
 
 
 def found(row: Row) -> Found:
@@ -133,12 +134,9 @@ def listed(rows: Sequence[Row]) -> list[ListedObject]:
     if not rows:
         return []
     keys, texts, tokens = zip(*rows, strict=True)
-    metadata = _decode_page(texts)
-    return [
-        ListedObject(key, entry, version)
-        for key, entry, version in zip(_keys(keys), metadata, _tokens(tokens), strict=True)
-        if key is not None
-    ]
+    names = _keys(keys)
+    entries = _listed(names, _decode_page(texts), _tokens(tokens))
+    return [entry for entry in entries if entry.key is not None] if None in names else entries
 
 
 def versions(rows: Sequence[Row]) -> list[tuple[str, str]]:
@@ -153,11 +151,31 @@ def versions(rows: Sequence[Row]) -> list[tuple[str, str]]:
     ]
 
 
+_new_entry: Final = ListedObject.__new__
+_slots: Final[Mapping[str, Any]] = vars(ListedObject)
+_set_key: Final = _slots["key"].__set__
+_set_metadata: Final = _slots["metadata"].__set__
+_set_version: Final = _slots["version"].__set__
+
+
+def _listed(
+    keys: Sequence[str | None], metadata: Sequence[dict[str, str]], tokens: Sequence[str]
+) -> list[ListedObject]:
+    """Return the entries of a page.
+
+    Their slots are set in three sweeps: a frozen dataclass takes three times as long to set its own.
+    """
+    entries = list(map(_new_entry, repeat(ListedObject, len(keys))))
+    for set_field, values in ((_set_key, keys), (_set_metadata, metadata), (_set_version, tokens)):
+        deque(map(set_field, entries, values), maxlen=0)
+    return entries
+
+
 # --- whole pages ---------------------------------------------------------------------------------
 
-# What no key of ours has between its first and last slash, seen over a whole page at once: an empty
+# What no key of ours has once it stands between slashes, seen over a whole page at once: an empty
 # segment or one that begins with a dot. The latter is only suspicious, and looked at by itself.
-_SUSPICIOUS: Final = ("//", "\n/", "/\n", "/.", "\n.", "\\")
+_SUSPICIOUS: Final = ("//", "/.", "\\")
 # In keys of this length there cannot be more than 200 segments.
 _SHORT: Final = 400
 # Line feed joins the keys of a page; control characters and noncharacters make a key suspicious.
@@ -169,7 +187,7 @@ _BAD_CHARACTER: Final = re.compile(
 _ASCII_CONTROLS: Final = bytes([*range(0x0A), *range(0x0B, 0x20), 0x7F])
 
 
-def _keys(raw: tuple[Any, ...]) -> Iterable[str | None]:
+def _keys(raw: tuple[Any, ...]) -> Sequence[str | None]:
     """Return the keys of a page, None for each that the contract refuses."""
     joined = b"\n".join(raw)
     try:
@@ -182,9 +200,9 @@ def _keys(raw: tuple[Any, ...]) -> Iterable[str | None]:
         clean = _BAD_CHARACTER.search(text) is None
     if clean and max(map(len, raw)) <= _SHORT:
         keys = text.split("\n")
-        framed = f"\n{text}\n"
+        framed = f"/{text}/".replace("\n", "/")
         if len(keys) == len(raw) and not any(mark in framed for mark in _SUSPICIOUS):
-            return keys if all(keys) else [key or None for key in keys]
+            return keys
     return [_key(one) for one in raw]
 
 
@@ -215,12 +233,38 @@ _HIGH_CONTROL: Final = re.compile("[\x7f-\x9f]")
 _SURELY_SMALL: Final = 1250
 
 
-def _decode_page(texts: tuple[Any, ...]) -> Sequence[dict[str, str]]:
-    """Return the metadata of a page.
+# Decoded metadata by its text, which is all that it depends on. An agent lists the same files over and
+# over; decoding them took most of the time of a page. Emptied when it is full.
+_decoded: Final[dict[Any, dict[str, str]]] = {}
+_MAX_DECODED: Final = 8192
 
-    All texts are parsed as one JSON array. They are parted by a zero between line feeds: neither
-    can stand inside a JSON string or object, so no damaged text can take in part of its neighbour
-    without failing one of the checks. Then, and for anything unusual, each is decoded by itself.
+
+def _decode_page(texts: Sequence[Any]) -> list[dict[str, str]]:
+    """Return the metadata of a page, each map the caller's own."""
+    try:
+        return [_decoded[text].copy() for text in texts]
+    except KeyError:
+        # Another thread may empty it at any moment: what is needed is taken out of it at once.
+        known = {text: _decoded.get(text) for text in texts}
+    missing = [text for text, entry in known.items() if entry is None]
+    fresh = dict(zip(missing, _decode_all(missing), strict=True)) if missing else {}
+    if len(_decoded) > _MAX_DECODED:
+        _decoded.clear()
+    _decoded.update(
+        (text, entry)
+        for text, entry in fresh.items()
+        if text is not None and len(text) <= _SURELY_SMALL
+    )
+    known.update(fresh)
+    return [(known[text] or {}).copy() for text in texts]
+
+
+def _decode_all(texts: Sequence[Any]) -> Sequence[dict[str, str]]:
+    """Decode many metadata texts at once.
+
+    All are parsed as one JSON array. They are parted by a zero between line feeds: neither can
+    stand inside a JSON string or object, so no damaged text can take in part of its neighbour without
+    failing one of the checks. Then, and for anything unusual, each is decoded by itself.
     """
     if not set(map(type, texts)) <= _STRINGS or max(map(len, texts)) > _SURELY_SMALL:
         return [decode_metadata(text) for text in texts]
@@ -229,10 +273,10 @@ def _decode_page(texts: tuple[Any, ...]) -> Sequence[dict[str, str]]:
         parsed = json.loads(f"[{joined}]")
     except (ValueError, RecursionError):
         return [decode_metadata(text) for text in texts]
-    maps = parsed[::2]
+    maps: list[dict[str, str]] = parsed[::2]
     if len(parsed) != 2 * len(texts) - 1 or not _are_permitted(maps, joined):
         return [decode_metadata(text) for text in texts]
-    return maps  # type: ignore[no-any-return] # `_are_permitted` has looked at every type
+    return maps
 
 
 def _are_permitted(maps: list[Any], joined: str) -> bool:

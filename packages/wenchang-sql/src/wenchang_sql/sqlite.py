@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 import warnings
 from pathlib import Path
 from typing import Any, Final
@@ -30,6 +31,8 @@ MEMORY: Final = ":memory:"
 
 # SQLite polls the lock itself, at most this long; then the attempt is judged as busy and repeated.
 _MAX_POLL_SECONDS: Final = 1.0
+# How often a connection looks whether its file is still the one of that name.
+_LOOK_SECONDS: Final = 0.2
 # The shared-memory file of the write-ahead log is not shared between the machines of such a system.
 _NETWORK_SYSTEMS: Final = frozenset(
     (
@@ -67,7 +70,14 @@ class Sqlite:
         """Tell whether the file was removed or replaced: writes would go to where nobody looks."""
         del raw
         known = info.get("file")
-        return known is not None and _identity(known[0]) != known[1]
+        if known is None:
+            return False
+        now = time.monotonic()
+        if now - info.get("looked", 0.0) < _LOOK_SECONDS:
+            return False
+        info["looked"] = now
+        path, identity = known
+        return bool(_identity(path) != identity)
 
     def begin(self, raw: sqlite3.Connection, info: dict[Any, Any], *, write: bool) -> None:
         """Bound the polling for the lock; take the write lock for a write."""
@@ -77,6 +87,10 @@ class Sqlite:
                 # An engine that is not ours began by itself.
                 raw.rollback()
             raw.execute("BEGIN IMMEDIATE")
+
+    def commit(self, raw: sqlite3.Connection) -> None:
+        """Commit: what is acknowledged after this is on the disk."""
+        raw.commit()
 
     def upgrade(self, raw: sqlite3.Connection, table: str) -> None:
         """Make or upgrade the tables in one transaction that holds the write lock."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from sqlalchemy.engine import Connection, Engine
+from sqlalchemy.engine import Engine
 from sqlalchemy.pool import QueuePool
 
 from wenchang.storage import ListedObject, PreconditionFailedError, StoredObject
@@ -35,7 +35,7 @@ from wenchang_sql.calls import Calls
 from wenchang_sql.databases import Database, database_of
 from wenchang_sql.errors import DriverFailure
 from wenchang_sql.options import DEFAULT_TABLE, SqlOptions
-from wenchang_sql.statements import Statements
+from wenchang_sql.statements import Prepared, Statements
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -88,17 +88,28 @@ class SqlStorage:
         self._begin(engine.execution_options(isolation_level=level), database, options, owned=False)
 
     @classmethod
-    def from_engine_of_ours(cls, engine: Engine, database: Database, options: SqlOptions) -> Self:
-        """Return a storage on an engine that this package made, with isolation settled at connect."""
+    def from_engine_of_ours(
+        cls,
+        engine: Engine,
+        database: Database,
+        options: SqlOptions,
+        *,
+        statements: Statements | None = None,
+    ) -> Self:
+        """Return a storage on an engine that this package made, with isolation settled at connect.
+
+        `statements` stand in for its own (the conformance suite's faults do).
+        """
         storage = cls.__new__(cls)
         storage._begin(engine, database, options, owned=True)  # noqa: SLF001 - a second constructor
+        storage._statements = statements or storage._statements  # noqa: SLF001 - as above
         return storage
 
     def _begin(
         self, engine: Engine, database: Database, options: SqlOptions, *, owned: bool
     ) -> None:
         self._namespace = options.namespace.encode()
-        self._statements = Statements.build(options.table, database.kind)
+        self._statements = Statements.build(options.table, engine.dialect)
         self._settler = Settler(options.policy, confirm_refusals=False)
         self._calls = Calls(
             engine,
@@ -136,7 +147,7 @@ class SqlStorage:
         Raises `StorageRejectedError` or `StorageConfigurationError` where no call could succeed, and
         `BackendUnavailableError` where the database is out of reach.
         """
-        self._read(lambda connection: None)  # noqa: ARG005 - nothing to ask once connected
+        self._read(lambda raw: None)  # noqa: ARG005 - nothing to ask once connected
 
     # --- reading ------------------------------------------------------------------------------
 
@@ -146,9 +157,9 @@ class SqlStorage:
         place = self._place(key)
         statement = self._statements.get
 
-        def query(connection: Connection) -> StoredObject | None:
-            row = connection.execute(statement, place).first()
-            return None if row is None else rows.stored(row)
+        def query(raw: Any) -> StoredObject | None:
+            found = statement.rows(raw, place)
+            return rows.stored(found[0]) if found else None
 
         return self._read(query)
 
@@ -164,7 +175,7 @@ class SqlStorage:
 
     def _page(
         self,
-        statement: Any,
+        statement: Prepared,
         decode: Callable[[Sequence[Any]], list[T]],
         prefix: str,
         start_after: str | None,
@@ -181,7 +192,7 @@ class SqlStorage:
             wanted = min(limit - len(page), _PIECE)
             span = {"ns": self._namespace, "low": low, "high": high, "rows": wanted}
             found = self._read(
-                lambda connection, span=span: connection.execute(statement, span).all()  # type: ignore[misc] # mypy infers no type for a default
+                lambda raw, span=span: statement.rows(raw, span)  # type: ignore[misc] # mypy infers no type for a default
             )
             page.extend(decode(found))
             if len(found) < wanted:
@@ -189,7 +200,7 @@ class SqlStorage:
             low = bytes(found[-1][0]) + b"\0"
         return page
 
-    def _read(self, query: Callable[[Connection], T]) -> T:
+    def _read(self, query: Callable[[Any], T]) -> T:
         """Repeat a read until it is answered."""
         return self._settler.read(lambda seconds: self._calls.read(seconds, query))
 
@@ -263,12 +274,12 @@ class SqlStorage:
         )
 
     def _change(
-        self, seconds: float, statement: Any, parameters: Mapping[str, Any], version: str
+        self, seconds: float, statement: Prepared, parameters: Mapping[str, Any], version: str
     ) -> Attempt:
         """Send one conditional statement; the number of rows that it changed is the answer."""
 
-        def change(connection: Connection) -> Attempt:
-            return _counted(connection.execute(statement, parameters).rowcount, version)
+        def change(raw: Any) -> Attempt:
+            return _counted(statement.count(raw, parameters), version)
 
         return self._calls.write(seconds, change)
 
@@ -276,9 +287,9 @@ class SqlStorage:
         """Read the object with the marks by which a landed write is recognised."""
         statement = self._statements.read_back
 
-        def query(connection: Connection) -> Found | None:
-            row = connection.execute(statement, place).first()
-            return None if row is None else rows.found(row)
+        def query(raw: Any) -> Found | None:
+            found = statement.rows(raw, place)
+            return rows.found(found[0]) if found else None
 
         return self._calls.read(seconds, query)
 
