@@ -10,7 +10,10 @@
     │       ├── LimitExceededError        LIMIT_EXCEEDED      limit, value, maximum
     │       ├── EffectKeyReusedError      EFFECT_KEY_REUSED
     │       └── InvalidArgumentError      INVALID_ARGUMENT    argument, entries
+    ├── PermanentError
+    │   └── TreeStateError                TREE_STATE          reason
     └── TransientError
+        ├── StaleSnapshotError            UNAVAILABLE
         └── BackendUnavailableError       UNAVAILABLE         (`wenchang.errors`)
 
 Paths are shown: they are the caller's own names inside its own root, not storage keys. Nothing here
@@ -21,7 +24,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final, Literal
 
-from wenchang.errors import RecoverableError
+from wenchang.errors import PermanentError, RecoverableError, TransientError
 
 __all__ = [
     "MAX_CONFLICT_CONTENT_BYTES",
@@ -33,10 +36,21 @@ __all__ = [
     "InvalidArgumentError",
     "LimitExceededError",
     "NotFoundError",
+    "StaleSnapshotError",
+    "TreeStateError",
+    "TreeStateReason",
     "VersionConflictError",
 ]
 
 EntryKind = Literal["file", "folder"]
+TreeStateReason = Literal[
+    "absent",
+    "unreadable_root",
+    "unreadable_page",
+    "unreadable_content",
+    "missing_object",
+    "newer_format",
+]
 
 MAX_CONFLICT_CONTENT_BYTES: Final = 16 * 1024
 """A conflict carries the current content up to this many bytes of UTF-8."""
@@ -167,3 +181,42 @@ class InvalidArgumentError(FileToolError):
         super().__init__(f"Argument {argument} is invalid: {detail.rstrip('.')}.")
         self.argument = argument
         self.entries = entries
+
+
+_TREE_STATES: Final[dict[str, str]] = {
+    "absent": "These files were never written to: there is nothing to collect.",
+    "unreadable_root": "The root of these files cannot be read. An operator can rebuild it.",
+    "unreadable_page": "A part of these files' listing cannot be read. An operator can rebuild it.",
+    "unreadable_content": "What is stored of this file is not text any more. It can be deleted.",
+    "missing_object": "An object of these files is missing in the storage. An operator can repair it.",
+    "newer_format": "These files were written by a newer version of wenchang. Upgrade this one.",
+}
+
+
+class TreeStateError(PermanentError):
+    """The stored tree is damaged, absent where it must not be, or of a newer format.
+
+    Nothing was changed. `wenchang verify` says what is wrong, and with `--rebuild` repairs it.
+    """
+
+    code = "TREE_STATE"
+    FIELDS = ("reason",)
+
+    def __init__(self, reason: TreeStateReason) -> None:
+        """Keep what is wrong."""
+        super().__init__(_TREE_STATES[reason])
+        self.reason: TreeStateReason = reason
+
+
+class StaleSnapshotError(TransientError):
+    """An object of a snapshot was removed after others had replaced it; take a fresh snapshot.
+
+    `key` is where it lay, for code.
+    """
+
+    code = "UNAVAILABLE"
+
+    def __init__(self, key: str) -> None:
+        """Keep the key, which is not in the text."""
+        super().__init__("The files changed while they were read.")
+        self.key = key
