@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from wenchang.storage.memory import InMemoryStorage
-from wenchang_conformance.hooks import StorageHooks
+from wenchang.storage.locations import StorageLocation
+from wenchang_conformance.core_hooks import memory_hooks
+from wenchang_conformance.locating import new_namespace
 from wenchang_conformance.suite import StorageConformance
 
 
 class TestInMemoryStorage(StorageConformance):
     @pytest.fixture
     def hooks(self):
-        storage = InMemoryStorage()
-        return StorageHooks(
-            open=lambda: storage,
-            local=True,
-            durable=False,
-            shared=False,
-            unsupported={
-                "obj-foreign": "nothing but the storage itself reaches the memory of its process",
-                "format-guard": "nothing is stored beyond the process, so there is no format",
-                "init-fail": "it has no options",
-            },
-            import_module="wenchang",
-            sdk_modules=("boto3", "google", "azure", "sqlalchemy", "mcp"),
-        )
+        location = StorageLocation(scheme="memory", address="")
+        with memory_hooks(location, new_namespace()) as hooks:
+            yield hooks

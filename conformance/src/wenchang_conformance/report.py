@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from wenchang_conformance import __version__
 from wenchang_conformance.manifest import CONTRACT
-from wenchang_conformance.results import STATUSES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,24 +125,41 @@ def write_report(file: Path, subjects: Sequence[SubjectResult]) -> None:
 
 def table(subject: SubjectResult, *, everything: bool) -> list[str]:
     """Return the lines of the terminal's table: all requirements, or those that did not just pass."""
-    rows = [
-        item
-        for item in subject.requirements
-        if everything or item.status not in {"passed", "unsupported"} or item.reason
-    ]
-    counts = ", ".join(
-        f"{subject.counts[status]} {status}" for status in STATUSES if subject.counts[status]
-    )
-    lines = [f"{subject.name} (contract {CONTRACT}, profile {subject.profile}): {subject.verdict}"]
-    lines.append(f"  {len(subject.requirements)} requirements: {counts}")
-    lines += [f"  ! {problem}" for problem in subject.problems]
+    items = subject.requirements
+    rows = [item for item in items if item.status not in {"passed", "unsupported"} or item.reason]
+    rows = [*items] if everything else [item for item in rows if item.status != "unsupported"]
     width = max((len(item.requirement.id) for item in rows), default=0)
-    for item in rows:
-        note = item.reason.partition("\n")[0]
-        lines.append(
-            f"  {item.requirement.id:<{width}}  {item.status:<11}  {_case_counts(item):>5}  {note}".rstrip()
+    counts = ", ".join(f"{count} {status}" for status, count in subject.counts.items() if count)
+    return [
+        f"{subject.name} (contract {CONTRACT}, profile {subject.profile}): {subject.verdict}",
+        f"  {len(items)} requirements: {counts}",
+        *(f"  ! {problem}" for problem in subject.problems),
+        *(
+            f"  {item.requirement.id:<{width}}  {item.status:<11}  {_case_counts(item):>5}  "
+            f"{item.reason.partition(chr(10))[0]}".rstrip()
+            for item in rows
+        ),
+        *([] if everything else _declined(items)),
+    ]
+
+
+def _declined(items: Sequence[RequirementResult]) -> list[str]:
+    """Return a line for each reason not to support some requirements."""
+    by_reason: dict[str, list[str]] = {}
+    for item in items:
+        if item.status == "unsupported":
+            by_reason.setdefault(item.reason, []).append(item.requirement.id)
+    return [
+        line
+        for reason, ids in by_reason.items()
+        for line in textwrap.wrap(
+            f"unsupported ({reason}): {', '.join(ids)}",
+            100,
+            initial_indent="  ",
+            subsequent_indent="    ",
+            break_on_hyphens=False,
         )
-    return lines
+    ]
 
 
 def _case_counts(item: RequirementResult) -> str:

@@ -94,6 +94,9 @@ def annotate(
 
 def _subject(item: pytest.Item) -> str:
     """Name the storage under test: the class, and the parameters of its fixtures if it has some."""
+    given: str | None = getattr(item.config, "wenchang_subject", None)
+    if given is not None:
+        return given
     parent = item.parent
     name = item.nodeid.rpartition("::")[0] if parent is None else parent.nodeid
     callspec = getattr(item, "callspec", None)
