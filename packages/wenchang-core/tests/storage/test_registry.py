@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import importlib.util
 import os
 import pickle
 import subprocess
@@ -219,6 +220,7 @@ class TestMissing:
 
     def test_a_backend_installed_within_the_resolution_of_the_clock_is_found(self, site):
         os.utime(site.folder, (1_000_000_000, 1_000_000_000))
+        assert importlib.util.find_spec("wenchang_acme") is None
         the_error(UnknownBackend, "acme")
         site.backend("acme")
         os.utime(site.folder, (1_000_000_000, 1_000_000_000))
