@@ -34,6 +34,10 @@ class Database(Protocol):
         """Set up and check a new connection; `info` belongs to it and lives as long."""
         ...
 
+    def check_server(self, raw: Any) -> None:
+        """Check, once in a process, that the server can hold what the contract permits."""
+        ...
+
     def is_stale(self, raw: Any, info: dict[Any, Any]) -> bool:
         """Tell, without a round trip, whether an idle connection has been lost meanwhile."""
         ...
@@ -101,6 +105,7 @@ def ensure_tables(database: Database, raw: Any, table: str, *, create: bool) -> 
     Raises `StorageRejectedError` where they are not there, or too old, and must not be changed.
     """
     try:
+        database.check_server(raw)
         layout = _layout(raw, table)
         if layout.format < schema.FORMAT and create:
             database.upgrade(raw, table)

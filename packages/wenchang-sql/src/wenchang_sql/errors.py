@@ -4,8 +4,8 @@ One place for all three databases. An error is judged by the code that the datab
 by its class alone: SQLSTATE (PostgreSQL), error number (MariaDB, MySQL), extended result code
 (SQLite). Text is read only where libpq gives no code, for a refused connection.
 
-Nothing of a driver's text is kept: it may hold keys, parameters, hosts and user names. Our errors
-chain a `DriverFailure`, which names the driver's class and code.
+Our errors chain the driver's own error, without SQLAlchemy's around it, whose text repeats the
+statement. Our texts take nothing from it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,18 @@ from sqlalchemy import exc
 
 from wenchang.storage import StorageConfigurationError, StorageRejectedError
 from wenchang.storage.outcomes import Ambiguous, Busy, NotSent, Refused, Rejected
-from wenchang_sql.deadlines import AttemptTimedOut
 
 if TYPE_CHECKING:
     from wenchang.storage.errors import RejectionKind
 
-__all__ = ["DriverFailure", "PoolExhausted", "after_sending", "before_sending", "is_missing_table"]
+__all__ = [
+    "PoolExhausted",
+    "RowCountUnknown",
+    "after_sending",
+    "before_sending",
+    "driver_error",
+    "is_missing_table",
+]
 
 Meaning: TypeAlias = "Literal['busy', 'lost', 'duplicate', 'prepared'] | RejectionKind"
 """`lost` is a connection or an answer; `duplicate` a primary key that exists; `prepared` a prepared
@@ -46,16 +52,6 @@ _PREPARED: Final = (
 )
 
 
-class DriverFailure(Exception):  # noqa: N818 - the cause of an error, never raised itself
-    """What the driver reported: its class and code, and in a few words what happened, if known."""
-
-    def __init__(self, name: str, code: str = "", hint: str = "") -> None:
-        """Keep class name, code and hint; none of them holds data, a host or a user."""
-        text = f"{name} ({code})" if code else name
-        super().__init__(f"{text}: {hint}" if hint else text)
-        self.code = code
-
-
 class PoolExhausted(Exception):  # noqa: N818 - the cause of an error, never raised itself
     """Every connection was in use until the time of the attempt was over."""
 
@@ -65,9 +61,16 @@ class PoolExhausted(Exception):  # noqa: N818 - the cause of an error, never rai
         )
 
 
+class RowCountUnknown(Exception):  # noqa: N818 - the cause of an error, never raised itself
+    """The driver did not say how many rows a statement changed."""
+
+    def __init__(self) -> None:
+        super().__init__("the driver does not report row counts")
+
+
 @dataclass(frozen=True, slots=True)
 class _Judgement:
-    """An error's meaning, its sanitised cause, and whether time had run out."""
+    """An error's meaning, the driver's error, and whether time had run out."""
 
     meaning: Meaning
     failure: Exception
@@ -114,37 +117,37 @@ def after_sending(error: Exception) -> Ambiguous | Busy | Refused | Rejected:
 
 def is_missing_table(error: Exception) -> bool:
     """Tell whether `error` says that a table does not exist."""
-    driver_error = _driver_error(error)
-    if getattr(driver_error, "sqlstate", None) == "42P01":
+    inner = driver_error(error)
+    if getattr(inner, "sqlstate", None) == "42P01":
         return True
-    if isinstance(driver_error, sqlite3.Error):
-        return str(driver_error).startswith("no such table")
-    return type(driver_error).__module__.startswith("pymysql") and _number(driver_error) == 1146
+    if isinstance(inner, sqlite3.Error):
+        return str(inner).startswith("no such table")
+    return type(inner).__module__.startswith("pymysql") and _number(inner) == 1146
 
 
-def _driver_error(error: BaseException) -> BaseException:
+def driver_error(error: Exception) -> Exception:
     """Return the driver's own error inside SQLAlchemy's, or `error` itself."""
-    while isinstance(error, exc.StatementError) and error.orig is not None:
-        error = error.orig
-    return error
+    inner: BaseException | None = error
+    while isinstance(inner, exc.StatementError):
+        inner = inner.orig
+    return inner if isinstance(inner, Exception) else error
 
 
 def _judge(error: Exception) -> _Judgement:
     """Find out what `error` means. Whatever is not known counts as lost: it is settled by reading."""
-    driver_error = _driver_error(error)
-    name = type(driver_error).__name__
+    inner = driver_error(error)
     if isinstance(error, exc.TimeoutError):
-        return _Judgement("lost", PoolExhausted())
-    if isinstance(driver_error, AttemptTimedOut | TimeoutError):
-        return _Judgement("lost", DriverFailure(name, hint="timed out"), timed_out=True)
-    module = type(driver_error).__module__.partition(".")[0]
+        return _Judgement("lost", error)
+    if isinstance(inner, TimeoutError):
+        return _Judgement("lost", inner, timed_out=True)
+    module = type(inner).__module__.partition(".")[0]
     if module == "sqlite3":
-        return _judge_sqlite(driver_error, name)
+        return _judge_sqlite(inner)
     if module == "psycopg":
-        return _judge_postgresql(driver_error, name)
+        return _judge_postgresql(inner)
     if module == "pymysql":
-        return _judge_mysql(driver_error, name)
-    return _Judgement("lost", DriverFailure(name))
+        return _judge_mysql(inner)
+    return _Judgement("lost", inner)
 
 
 # --- PostgreSQL ----------------------------------------------------------------------------------
@@ -190,38 +193,23 @@ _CONNECT_TEXTS: Final[tuple[tuple[str, Meaning], ...]] = (
     (r"database .* does not exist", "missing_container"),
     (r"permission denied for database|User does not have CONNECT privilege", "permission"),
 )
-_HINTS: Final[tuple[tuple[str, str], ...]] = (
-    (r"translate host name|getaddrinfo|name or service not known|name resolution", "unknown host"),
-    (r"refused", "connection refused"),
-    (r"certificate|\bssl\b|\btls\b", "TLS failed"),
-    (r"timeout|timed out", "timed out"),
-    (r"too many (clients|connections)|connection slots", "too many connections"),
-    (r"starting up|shutting down|recovery mode", "the server is starting or stopping"),
-    (r"no such file", "no such socket"),
-    (r"closed the connection|connection (was )?(lost|reset|closed)|gone away", "connection lost"),
-)
 
 
-def _hint(text: str) -> str:
-    """Say in two words what happened, from a driver's text that itself must not be shown."""
-    return next((hint for pattern, hint in _HINTS if re.search(pattern, text, re.IGNORECASE)), "")
-
-
-def _judge_postgresql(error: BaseException, name: str) -> _Judgement:
-    state = getattr(error, "sqlstate", None)
+def _judge_postgresql(error: Exception) -> _Judgement:
+    state: str | None = getattr(error, "sqlstate", None)
     text = str(error)
     if state is None:
-        if name == "ConnectionTimeout":
-            return _Judgement("lost", DriverFailure(name, hint="timed out"), timed_out=True)
+        if type(error).__name__ == "ConnectionTimeout":
+            return _Judgement("lost", error, timed_out=True)
         meaning = next(
             (found for pattern, found in _CONNECT_TEXTS if re.search(pattern, text)), None
         )
-        return _Judgement(meaning or "lost", DriverFailure(name, hint=_hint(text)))
+        return _Judgement(meaning or "lost", error)
     if state == "0A000" and "cached plan" in text:
         # The table was altered under a prepared statement; the next attempt plans anew.
-        return _Judgement("busy", DriverFailure(name, state))
+        return _Judgement("busy", error)
     known = _SQLSTATES.get(state) or _SQLSTATE_CLASSES.get(state[:2], "lost")
-    return _Judgement(known, DriverFailure(name, state))
+    return _Judgement(known, error)
 
 
 # --- MariaDB and MySQL ---------------------------------------------------------------------------
@@ -243,23 +231,21 @@ _MYSQL: Final[dict[int, Meaning]] = {
 }
 
 
-def _number(error: BaseException) -> int | None:
+def _number(error: Exception) -> int | None:
     """Return MySQL's error number."""
     first = error.args[0] if error.args else None
     return first if isinstance(first, int) else None
 
 
-def _judge_mysql(error: BaseException, name: str) -> _Judgement:
+def _judge_mysql(error: Exception) -> _Judgement:
     number = _number(error)
     text = str(error)
-    failure = DriverFailure(name, str(number or ""), _hint(text))
     if number == 1030 and re.search(r"\b(28|122|135)\b", text):
         # The storage engine passes the system's code on: no space left, quota, table full.
-        return _Judgement("full", failure)
+        return _Judgement("full", error)
     if number in _MYSQL:
-        return _Judgement(_MYSQL[number], failure)
-    timed_out = "timed out" in text or "in time" in text
-    return _Judgement("lost", failure, timed_out=timed_out)
+        return _Judgement(_MYSQL[number], error)
+    return _Judgement("lost", error, timed_out="timed out" in text)
 
 
 # --- SQLite --------------------------------------------------------------------------------------
@@ -289,16 +275,15 @@ _SQLITE_DUPLICATES: Final = frozenset(
 )
 
 
-def _judge_sqlite(error: BaseException, name: str) -> _Judgement:
+def _judge_sqlite(error: Exception) -> _Judgement:
     code: int | None = getattr(error, "sqlite_errorcode", None)
-    failure = DriverFailure(name, getattr(error, "sqlite_errorname", None) or "")
     if code is None:
-        return _Judgement("lost", failure)
+        return _Judgement("lost", error)
     if code in _SQLITE_DUPLICATES:
-        return _Judgement("duplicate", failure)
+        return _Judgement("duplicate", error)
     if code == sqlite3.SQLITE_ERROR:
         # The generic code of a statement that cannot be compiled: nothing was run.
         missing = str(error).startswith("no such table")
-        return _Judgement("missing_container" if missing else "invalid", failure)
+        return _Judgement("missing_container" if missing else "invalid", error)
     # SQLITE_IOERR and whatever is new: a failed sync may leave a whole commit in the log.
-    return _Judgement(_SQLITE.get(code & 0xFF, "lost"), failure)
+    return _Judgement(_SQLITE.get(code & 0xFF, "lost"), error)

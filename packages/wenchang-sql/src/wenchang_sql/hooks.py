@@ -19,7 +19,7 @@ from wenchang.storage import PreconditionFailedError
 from wenchang.storage.locations import StorageLocation
 from wenchang.storage.outcomes import Refused, Rejected
 from wenchang_conformance.hooks import HookUnavailable, Recipe, StorageHooks
-from wenchang_sql.errors import after_sending
+from wenchang_sql.errors import after_sending, driver_error
 from wenchang_sql.hooks_faults import FileFaults, ServerFaults
 from wenchang_sql.opening import engine_for, open_location
 from wenchang_sql.schema import FORMAT, meta_table
@@ -33,6 +33,7 @@ __all__ = ["hooks", "open_spawned", "sdk_errors"]
 
 _DEADLINE: Final = 2.5
 _ATTEMPT: Final = 0.5
+_IN_MEMORY: Final = {"fork": "SQLite's memory does not survive a fork; the child's calls say so"}
 
 
 @contextmanager
@@ -69,6 +70,7 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
             durable=not in_memory,
             shared=not in_memory,
             local=in_memory,
+            unsupported=_IN_MEMORY if in_memory else {},
             deadline=_DEADLINE,
             secrets=_secrets(location),
             wrong_options=_wrong_options(mine),
@@ -194,11 +196,12 @@ def sdk_errors() -> Iterable[tuple[BaseException, BaseException]]:
 
     for error in every_sdk_error():
         answer = after_sending(error)
+        inner = driver_error(error)
         if isinstance(answer, Rejected):
-            yield error, answer.error
+            yield inner, answer.error
         elif isinstance(answer, Refused):
-            yield error, PreconditionFailedError("key")
+            yield inner, PreconditionFailedError("key")
         else:
             ours = BackendUnavailableError("unavailable")
             ours.__cause__ = answer.error
-            yield error, ours
+            yield inner, ours

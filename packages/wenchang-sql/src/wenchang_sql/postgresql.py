@@ -39,8 +39,10 @@ class Postgresql:
     serial_writes = False
 
     def prepare(self, raw: Any, info: dict[Any, Any]) -> None:
+        """Do nothing: the session was set up when it was made."""
+
+    def check_server(self, raw: Any) -> None:
         """Check the encoding of the database."""
-        del info
         _check_encoding(raw)
 
     def is_stale(self, raw: Any, info: dict[Any, Any]) -> bool:

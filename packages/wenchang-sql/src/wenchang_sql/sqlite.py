@@ -66,6 +66,9 @@ class Sqlite:
         info["file"] = (path, _identity(path))
         _check_journal(raw, path, wal=self._wal)
 
+    def check_server(self, raw: sqlite3.Connection) -> None:
+        """Do nothing: the library is part of this process."""
+
     def is_stale(self, raw: sqlite3.Connection, info: dict[Any, Any]) -> bool:
         """Tell whether the file was removed or replaced: writes would go to where nobody looks."""
         del raw

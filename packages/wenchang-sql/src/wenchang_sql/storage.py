@@ -33,7 +33,7 @@ from wenchang.storage.outcomes import (
 from wenchang_sql import rows
 from wenchang_sql.calls import Calls
 from wenchang_sql.databases import Database, database_of
-from wenchang_sql.errors import DriverFailure
+from wenchang_sql.errors import RowCountUnknown
 from wenchang_sql.options import DEFAULT_TABLE, SqlOptions
 from wenchang_sql.statements import Prepared, Statements
 
@@ -308,7 +308,7 @@ def _counted(changed: int | None, version: str) -> Attempt:
         return Applied(version=version)
     if changed == 0:
         return Refused()
-    return Ambiguous(error=DriverFailure("row count", str(changed), "the driver cannot count rows"))
+    return Ambiguous(error=RowCountUnknown())
 
 
 def _successor(prefix: bytes) -> bytes:
