@@ -204,6 +204,24 @@ class TestHandMadeChanges:
             with pytest.raises(PreconditionFailedError):
                 store.put_if_version("k", b"C", {}, old)
 
+    def test_an_edit_while_the_clock_of_the_files_stands_still_is_noticed(self, root):
+        """Kernels stamp files with a clock that moves every few milliseconds only."""
+
+        class Watching(Disk):
+            tick = 0
+
+            def backdate(self, handle):
+                self.tick = os.fstat(handle).st_mtime_ns
+                super().backdate(handle)
+
+        disk = Watching()
+        store = FilesystemStorage(root, _disk=disk)
+        old = store.put("k", b"A", {})
+        with (root / "k%obj").open("r+b") as body:
+            body.write(b"B")
+        os.utime(root / "k%obj", ns=(disk.tick, disk.tick))
+        assert assert_same_everywhere(store, "k") != old
+
     def test_a_touched_or_copied_body_keeps_its_version(self, store, root, tmp_path):
         version = store.put("a/k", b"same", {"a": "1"})
         os.utime(root / "a/k%obj")

@@ -440,6 +440,33 @@ def test_a_delete_works_on_a_full_disk(tmp_path):
     assert {path.name for path in (tmp_path / "root").iterdir()} == {".lock"}
 
 
+def test_new_folders_are_durable_before_anything_is_put_into_them(tmp_path):
+    """durable: a lost folder would take acknowledged objects with it."""
+    events: list[tuple[str, int]] = []
+
+    class Watching(Disk):
+        def make_folder(self, name, folder):
+            super().make_folder(name, folder)
+            events.append(("made in", os.fstat(folder).st_ino))
+
+        def fsync(self, handle):
+            events.append(("synced", os.fstat(handle).st_ino))
+
+        def create_file(self, name, folder):
+            events.append(("file in", os.fstat(folder).st_ino))
+            return super().create_file(name, folder)
+
+    store = FilesystemStorage(tmp_path / "root", _disk=Watching())
+    events.clear()
+    store.put("a/b/k", b"", {})
+    root, first, second = ((tmp_path / "root" / name).stat().st_ino for name in (".", "a", "a/b"))
+    assert events[:5] == [
+        *(("made in", root), ("synced", root), ("made in", first), ("synced", first)),
+        ("file in", second),
+    ]
+    assert events[-1] == ("synced", second)
+
+
 # --- power failures -------------------------------------------------------------------------------
 
 
@@ -588,3 +615,39 @@ def test_a_power_failure_at_any_step_keeps_what_was_acknowledged(tmp_path):
         if finished:
             break
     assert cases > 300
+
+
+@pytest.mark.parametrize("change", ["create", "replace", "delete"])
+def test_a_power_failure_after_a_failed_call_keeps_what_the_call_reported(tmp_path, change):
+    """out-definite, durable: `not_applied` stays so, whatever the disk kept."""
+    reported = set()
+    for at in itertools.count(1):
+        root = tmp_path / f"{at}"
+        disk = VolatileDisk(tmp_path / f"{at}-vault")
+        store = FilesystemStorage(root, _disk=disk)
+        old = None if change == "create" else OLD
+        version = None if old is None else store.put("k", *OLD)
+        new = None if change == "delete" else NEW
+        disk.arm(at, OSError(errno.EIO, ""))
+        possible = [new]
+        try:
+            if change == "delete":
+                store.delete_if_version("k", version)
+            else:
+                store.put_if_version("k", *NEW, version)
+        except BackendUnavailableError as error:
+            possible = [old] if error.outcome == "not_applied" else [old, new]
+            reported.add(error.outcome)
+        reached = disk.reached
+        disk.arm(None)
+        for names in list(disk.surviving()):
+            disk.lose_power(root, names)
+            after = FilesystemStorage(root, _disk=SteppedDisk())
+            seen = State.of(after, "k")
+            assert seen.content in possible, (at, names)
+            after.put("other", b"", {})
+            assert State.of(after, "k") == seen
+        shutil.rmtree(root)
+        if not reached:
+            break
+    assert reported == {"not_applied"}

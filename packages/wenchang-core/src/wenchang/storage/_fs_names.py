@@ -93,7 +93,8 @@ def decode_name(name: str) -> str | None:
         return None
     try:
         segment = unquote_to_bytes(name).decode()
-        return segment if encode_segment(segment) == name else None
+        # An escaped slash would make the name of a key that lies elsewhere.
+        return segment if "/" not in segment and encode_segment(segment) == name else None
     except ValueError:
         # Not UTF-8 (UnicodeDecodeError), or a name longer than any of ours.
         return None

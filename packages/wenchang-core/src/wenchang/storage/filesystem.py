@@ -342,4 +342,5 @@ DESCRIPTOR: Final = BackendDescriptor(
     options=FilesystemOptions,
     open=_open,
     local=True,
+    hooks="wenchang.storage.hooks:file_hooks",
 )

@@ -251,4 +251,5 @@ DESCRIPTOR: Final = BackendDescriptor(
     durable=False,
     shared=False,
     local=True,
+    hooks="wenchang.storage.hooks:memory_hooks",
 )
