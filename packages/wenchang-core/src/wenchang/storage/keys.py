@@ -43,7 +43,7 @@ MAX_KEY_BYTES: Final = 900
 """Bytes of UTF-8 in a key."""
 MAX_KEY_SEGMENTS: Final = 200
 MAX_PREFIX_BYTES: Final = 124
-"""Bytes of UTF-8 in a backend's own prefix; with a key it stays under the providers' 1,024."""
+"""Bytes of UTF-8 in a backend's own prefix with its slash; with a key they are at most 1,024."""
 MAX_PREFIX_SEGMENTS: Final = 20
 MAX_RANGE_BYTES: Final = 1024
 """Bytes of UTF-8 in the `prefix` and `start_after` of a listing."""
@@ -141,13 +141,13 @@ def check_namespace(prefix: str) -> None:
     """Check a backend's own prefix, under which all of its keys lie ("" for none).
 
     Raises `StorageConfigurationError` unless it is a valid key (written without an outer slash) of at
-    most 124 bytes and 20 segments.
+    most 124 bytes, the slash that separates it from the keys included, and 20 segments.
     """
     if prefix == "":
         return
     problem = _key_problem(prefix)
-    if problem is None and len(prefix.encode()) > MAX_PREFIX_BYTES:
-        problem = f"at most {MAX_PREFIX_BYTES} bytes of UTF-8"
+    if problem is None and len(prefix.encode()) >= MAX_PREFIX_BYTES:
+        problem = f"at most {MAX_PREFIX_BYTES - 1} bytes of UTF-8"
     if problem is None and prefix.count("/") >= MAX_PREFIX_SEGMENTS:
         problem = f"at most {MAX_PREFIX_SEGMENTS} segments"
     if problem is not None:

@@ -1,0 +1,146 @@
+"""Calls that end in time, for SDKs that cannot promise it.
+
+An HTTP client bounds each wait for bytes, not the whole call: a server that sends one byte a second, or
+a resolver that hangs, holds its caller for as long as it likes. `BoundedCalls` runs a call on a
+thread of its own and stops waiting for it when its time is up. The call itself cannot be ended: its
+thread is left behind, comes back when the call returns, and counts against the limit until then.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import threading
+import time
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Generic, TypeVar
+
+__all__ = ["BoundedCalls", "CallNotStartedError", "CallTimedOutError"]
+
+T = TypeVar("T")
+A = TypeVar("A")
+
+
+class CallTimedOutError(Exception):
+    """The call was begun and did not end in time; whether it took effect is not known."""
+
+
+class CallNotStartedError(Exception):
+    """No thread was free in time; the call was never begun."""
+
+
+class _Task(Generic[T]):
+    """One call, and what became of it."""
+
+    __slots__ = ("_call", "_done", "_error", "_value")
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call = call
+        self._done = threading.Event()
+        self._error: BaseException | None = None
+        self._value: T | None = None
+
+    def run(self) -> None:
+        """Run the call and keep its outcome."""
+        try:
+            self._value = self._call()
+        except BaseException as error:  # noqa: BLE001 - handed to the caller, who waits elsewhere
+            self._error = error
+        finally:
+            self._done.set()
+
+    def outcome(self, seconds: float) -> T:
+        """Wait for the outcome; raise what the call raised, or `CallTimedOutError`."""
+        if not self._done.wait(seconds):
+            raise CallTimedOutError
+        if self._error is not None:
+            raise self._error
+        return self._value  # type: ignore[return-value] # the call's own value, None included
+
+
+class BoundedCalls:
+    """A bounded set of daemon threads that run calls. Safe over threads; made anew in a fork."""
+
+    def __init__(self, limit: int) -> None:
+        """Allow at most `limit` calls at once, those left behind included. Starts no thread yet."""
+        self._limit = limit
+        self._reset()
+        _instances.add(self)
+
+    def _reset(self) -> None:
+        self._permits = threading.Semaphore(self._limit)
+        self._idle: queue.SimpleQueue[queue.SimpleQueue[_Task[object] | None]] = queue.SimpleQueue()
+
+    def run(self, call: Callable[[], T], seconds: float) -> T:
+        """Return what `call` returns or raise what it raises, within `seconds`.
+
+        Raises `CallNotStartedError` if all threads are taken for so long, `CallTimedOutError` if the call
+        was begun and did not end.
+        """
+        ends = time.monotonic() + seconds
+        task = self._start(call, seconds)
+        return task.outcome(max(0.0, ends - time.monotonic()))
+
+    def map(self, call: Callable[[A], T], arguments: Sequence[A], seconds: float) -> list[T]:
+        """Return `call` of each argument, in order, as many at once as the limit allows."""
+        ends = time.monotonic() + seconds
+        tasks = [
+            self._start(partial(call, argument), max(0.0, ends - time.monotonic()))
+            for argument in arguments
+        ]
+        return [task.outcome(max(0.0, ends - time.monotonic())) for task in tasks]
+
+    def close(self) -> None:
+        """End the threads that are idle. A later call starts new ones."""
+        while True:
+            try:
+                self._idle.get_nowait().put(None)
+            except queue.Empty:
+                return
+
+    def _start(self, call: Callable[[], T], seconds: float) -> _Task[T]:
+        permits, idle = self._permits, self._idle
+        if not permits.acquire(timeout=max(0.0, seconds)):
+            raise CallNotStartedError
+        task = _Task(call)
+        try:
+            inbox = idle.get_nowait()
+        except queue.Empty:
+            inbox = queue.SimpleQueue()
+            thread = threading.Thread(
+                target=_work, args=(inbox, idle, permits), name="wenchang-call", daemon=True
+            )
+            try:
+                thread.start()
+            except BaseException:
+                permits.release()
+                raise
+        inbox.put(task)  # type: ignore[arg-type] # the worker does not care for the value's type
+        return task
+
+
+def _work(
+    inbox: queue.SimpleQueue[_Task[object] | None],
+    idle: queue.SimpleQueue[queue.SimpleQueue[_Task[object] | None]],
+    permits: threading.Semaphore,
+) -> None:
+    """Run tasks until told to end. Idle first, permit second: who gets a permit finds the thread."""
+    while (task := inbox.get()) is not None:
+        task.run()
+        del task
+        idle.put(inbox)
+        permits.release()
+
+
+_instances: weakref.WeakSet[BoundedCalls] = weakref.WeakSet()
+
+
+def _reset_after_fork() -> None:
+    """Forget the parent's threads, which do not exist in the child."""
+    for calls in list(_instances):
+        calls._reset()  # noqa: SLF001 - the class and its fork hook are one subject
+
+
+os.register_at_fork(after_in_child=_reset_after_fork)
