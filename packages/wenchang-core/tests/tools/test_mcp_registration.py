@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import subprocess
+import sys
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -316,6 +318,32 @@ def test_an_sdk_that_cannot_take_the_tools_is_named_with_the_remedy(world, their
 
     with pytest.raises(ImportError, match=r"wenchang-core\[mcp\]"):
         register_memory_tools(theirs, **settings(world))
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_without_the_sdk_the_import_says_what_to_install(installed):
+    program = (
+        "import sys, importlib.metadata as metadata\n"
+        "class Block:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.partition('.')[0] == 'mcp':\n"
+        "            raise ModuleNotFoundError(name, name=name)\n"
+        "def version(name):\n"
+        f"    if {installed}: return '1.9'\n"
+        "    raise metadata.PackageNotFoundError(name)\n"
+        "metadata.version = version\n"
+        "sys.meta_path.insert(0, Block())\n"
+        "try:\n"
+        "    import wenchang.mcp\n"
+        "except ImportError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], check=True, timeout=60, capture_output=True, text=True
+    )
+
+    assert 'pip install "wenchang-core[mcp]"' in done.stdout
+    assert ("1.9" in done.stdout) == installed
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

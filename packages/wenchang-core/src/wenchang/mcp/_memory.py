@@ -21,7 +21,6 @@ from wenchang.mcp._sdk import (
 from wenchang.mcp._serving import (
     Answer,
     ToolSpec,
-    check_descriptions,
     check_registration,
     check_tool_prefix,
     install_specs,
@@ -196,7 +195,6 @@ def _prepare(
         )
         for name, schema in tool_schemas(product).items()
     ]
-    check_descriptions(specs)
     return specs, callers
 
 
