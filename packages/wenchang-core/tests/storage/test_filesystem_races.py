@@ -20,9 +20,8 @@ from wenchang.storage._fs_disk import Disk
 from wenchang.storage._fs_lock import Deadline
 from wenchang.storage.filesystem import FilesystemStorage
 
-DEEP = os.environ.get("WENCHANG_DEEP") == "1"
+DEEP = os.environ.get("WENCHANG_SIZES") == "deep"
 LINES_PER_THREAD = 12 if DEEP else 2
-KILLS = 200 if DEEP else 20
 WRITES_UNDER_READERS = 3000 if DEEP else 300
 
 START = """
@@ -173,13 +172,14 @@ while True:
 
 
 @pytest.mark.serial
-def test_mem_091_a_killed_writer_leaves_no_torn_pair_and_loses_nothing(tmp_path):
+def test_mem_091_a_killed_writer_leaves_no_torn_pair_and_loses_nothing(tmp_path, size):
     """durable, list-clean (B94): `kill -9` at random moments of a write loop."""
     rng = random.Random(91)
     number = 0
     last: dict[str, int] = {}
     interrupted = 0
-    for _ in range(KILLS):
+    kills = size("kills")
+    for _ in range(kills):
         with processes(WRITER, tmp_path, number) as (process,):
             assert process.stdout.readline() == b"begin %d\n" % number
             timer = threading.Timer(rng.uniform(0, 0.05), process.send_signal, [signal.SIGKILL])
@@ -217,7 +217,7 @@ def test_mem_091_a_killed_writer_leaves_no_torn_pair_and_loses_nothing(tmp_path)
         names = {path.name for path in tmp_path.rglob("*") if path.is_file()} - {".lock"}
         assert all(name.endswith(("%obj", "%meta")) for name in names)
         assert len(names) == 2 * len(store.list_page("", None, 100))
-    assert interrupted > KILLS // 10
+    assert interrupted > kills // 10
 
 
 @pytest.mark.serial

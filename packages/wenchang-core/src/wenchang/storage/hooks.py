@@ -26,7 +26,8 @@ from wenchang_conformance.hooks import Recipe, StorageHooks
 
 if TYPE_CHECKING:
     from wenchang.storage.contract import Storage
-    from wenchang.storage.locations import StorageLocation
+    from wenchang.storage.descriptor import BackendDescriptor
+    from wenchang.storage.locations import OptionValue, StorageLocation
 
 __all__ = ["file_hooks", "memory_hooks", "open_folder"]
 
