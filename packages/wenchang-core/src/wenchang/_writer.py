@@ -145,15 +145,12 @@ class Writer:
         count = 0
         with naming("name"):
             for key, _ in self._objects.versions(build_prefix(parts.scope, parts.entity_id)):
-                if key == path:
-                    # The write will be refused, and that refusal shows the file.
-                    return
                 count += _counts(key)
                 if count >= self._max_files:
                     break
         if count < self._max_files:
             return
-        # The count stopped early, perhaps before this very path; an existing file is a conflict.
+        # No room for another file; but a file that is there already is a conflict, not a full entity.
         stored = self._objects.get(path)
         if stored is not None:
             raise conflict(path, stored)

@@ -178,8 +178,7 @@ def is_async_callable(value: object) -> bool:
             break
     if _is_async_function(value):
         return True
-    # A class is called to make an instance, which is never a coroutine.
-    if not callable(value) or isinstance(value, type) or inspect.isroutine(value):
+    if not callable(value) or inspect.isroutine(value):
         return False
     call = inspect.getattr_static(type(value), "__call__", None)
     if isinstance(call, functools.partial | staticmethod | classmethod):
@@ -201,8 +200,7 @@ def check_resolver(resolver: object) -> None:
     if not callable(resolve):
         msg = f"resolver must have a method resolve; {type(resolver).__name__} has none"
         raise TypeError(msg)
-    static = inspect.getattr_static(resolver, "resolve", None)
-    if is_async_callable(resolve) or is_async_callable(static):
+    if is_async_callable(resolve):
         msg = "resolver.resolve must be a plain method, not async"
         raise TypeError(msg)
 

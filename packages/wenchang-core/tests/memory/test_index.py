@@ -164,7 +164,7 @@ def test_mem_039_an_entry_larger_than_the_whole_budget_is_passed_over() -> None:
 
 
 def test_an_entry_that_just_fills_the_whole_budget_ends_the_walk() -> None:
-    first, filling = entry("user/u/a/1.md"), entry("user/u/b/2.md", 1, "x" * 100)
+    first, filling = entry("user/u/a/1.md"), entry("user/u/b/2.md", 1, "x" * 300)
     last = entry("user/u/c/3.md", 2)
     index = cap_entries([first, filling, last], 2 + index_entry_bytes(filling))
     assert index.entries == (first,)
@@ -242,6 +242,18 @@ def test_mem_039_entries_and_omitted_files_are_all_files_and_mem_040_listing_yie
         assert len(listed - shown) == row.omitted
         shown |= listed
     assert shown == paths
+
+
+def test_what_follows_the_last_key_of_a_page_most_closely_is_not_lost(
+    store: MemoryStore, storage: Any
+) -> None:
+    paths = [f"user/u/a/{number:04}.md" for number in range(1000)]
+    paths.append("user/u/a/0999.md.md")  # what follows it begins with the least of characters
+    for path in paths:
+        storage.inner.put(path, b"", {})
+    index = store.get_memory_index({"user": "u"})
+    assert len(index.entries) + sum(row.omitted for row in index.capped) == len(paths)
+    assert [item.key for item in store.export("user", "u")] == sorted(paths)
 
 
 def test_an_unreadable_file_does_not_take_the_index_from_the_others(

@@ -137,9 +137,9 @@ def test_mem_094_without_a_cache_invalidating_does_nothing(
 
 
 def test_a_write_while_the_index_is_listed_is_not_hidden_by_the_listing(
-    cached: MemoryStore, other: MemoryStore, storage: Any, meta: Meta
+    cached: MemoryStore, other: MemoryStore, storage: Any, cache: RecordingCache, meta: Meta
 ) -> None:
-    """Fails where the nonce is not compared after listing, or not carried in the value."""
+    """The second assertion fails where the nonce is not compared after listing."""
 
     def write() -> None:
         storage.after.clear()
@@ -147,6 +147,7 @@ def test_a_write_while_the_index_is_listed_is_not_hidden_by_the_listing(
 
     storage.after["list_page"] = write
     assert cached.get_memory_index(MAP).entries == ()
+    assert all(key.endswith(":nonce") for key in cache.values), "an overtaken listing was stored"
     assert [found.path for found in cached.get_memory_index(MAP).entries] == [TEA]
 
 
@@ -176,6 +177,26 @@ def test_a_listing_older_than_an_evicted_nonce_is_never_used_again(
     storage.taken()
     assert len(cached.get_memory_index(MAP).entries) == 1
     assert listings(storage) == 0
+
+
+def test_a_nonce_that_was_evicted_is_never_drawn_again(
+    cached: MemoryStore, other: MemoryStore, cache: RecordingCache, storage: Any, meta: Meta
+) -> None:
+    """Fails where a missing nonce is replaced by one that an old listing may carry."""
+    cached.get_memory_index(MAP)
+    old = {key: value for key, value in cache.values.items() if not key.endswith(":nonce")}
+    cached.write_file(TEA, "", meta(), None, source="t")
+    cache.values = old
+    seen: list[int] = []
+
+    def look() -> None:
+        storage.after.clear()
+        seen.append(len(other.get_memory_index(MAP).entries))
+
+    # While one store lists because the nonce is gone, another must not take the old listing.
+    storage.after["list_page"] = look
+    assert len(cached.get_memory_index(MAP).entries) == 1
+    assert seen == [1]
 
 
 def test_a_write_with_an_unknown_outcome_invalidates_too(

@@ -286,6 +286,8 @@ def test_bytes_are_bounded_and_counted_exactly() -> None:
     assert (len(cache), cache.size) == (2, 50)
     cache.put("d", stored(b"x" * 100))
     assert (len(cache), cache.size) == (2, 50)
+    cache.put("e", stored(b"x" * 99))
+    assert (len(cache), cache.size) == (1, 100)
     cache.drop("")
     assert (len(cache), cache.size) == (0, 0)
 
