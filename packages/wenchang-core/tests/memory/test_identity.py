@@ -146,9 +146,10 @@ class TestResolving:
     def test_mem_081_the_identity_is_what_the_resolver_returns(self) -> None:
         assert resolve_identity(resolver_of(lambda _: IDENTITY), "token") is IDENTITY
 
-    def test_mem_081_the_detail_of_a_failure_is_shown(self) -> None:
-        with pytest.raises(ResolverFailureError, match="unknown token"):
+    def test_mem_074_a_refused_credential_is_permanent_and_its_detail_is_shown(self) -> None:
+        with pytest.raises(ResolverFailureError, match="unknown token") as caught:
             resolve_identity(resolver_of(lambda _: ResolutionFailure("unknown token")), "x")
+        assert caught.value.category == "permanent"
 
     def test_a_resolver_that_cannot_say_at_the_moment_is_a_passing_condition(self) -> None:
         unavailable = ResolutionUnavailable("directory is down")

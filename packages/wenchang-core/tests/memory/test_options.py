@@ -21,6 +21,7 @@ from wenchang.errors import (
     InvalidArgumentError,
     NotFoundError,
     OversizeWriteError,
+    ReplaceFactMatchError,
     VersionConflictError,
 )
 from wenchang.index_cache import IndexCache, InMemoryIndexCache
@@ -345,6 +346,18 @@ class TestTaxonomy:
             make_store(max_files_per_entity=1).write_file(TEA, "", meta(), None, source="t")
         assert caught.value.category == "recoverable"
         assert caught.value.limit == 1
+
+    @pytest.mark.parametrize(("content", "count"), [("abc", 0), ("XX", 2)])
+    def test_mem_070_a_quote_that_does_not_match_once_carries_the_state_and_the_count(
+        self, store: MemoryStore, create: Create, content: str, count: int
+    ) -> None:
+        file = create(TEA, content)
+        with pytest.raises(ReplaceFactMatchError) as caught:
+            store.replace_fact(TEA, "X", "Y", file.version, source="t")
+        error = caught.value
+        assert error.category == "recoverable"
+        assert (error.content, error.version) == (content, file.version)
+        assert error.match_count == count
 
     @pytest.mark.parametrize("reason", ["invalid_path", "file_absent"])
     def test_mem_072_not_found_says_which_of_the_two(self, store: MemoryStore, reason: str) -> None:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import ast
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wenchang import paths
 from wenchang.paths import (
     MAX_PATH_BYTES,
     MAX_SEGMENT_BYTES,
@@ -167,33 +163,3 @@ def test_mem_006_a_lower_case_slug_is_an_area(area: str) -> None:
 )
 def test_mem_006_the_whole_text_must_be_a_slug(area: str) -> None:
     assert not is_area_slug(area)
-
-
-@pytest.mark.parametrize(
-    ("module", "allowed"),
-    [
-        ("paths", set()),
-        ("identity", {"errors", "paths"}),
-        ("scope", {"errors", "identity", "paths"}),
-    ],
-)
-def test_the_small_modules_import_only_what_lies_below_them(module: str, allowed: set[str]) -> None:
-    assert _imports(module) <= {f"wenchang.{name}" for name in allowed}
-
-
-def test_the_core_knows_neither_scopes_nor_transports() -> None:
-    inner = ["core", "_drafts", "_writer", "_listing", "_objects", "_options", "index", "operators"]
-    for module in inner:
-        assert not _imports(module) & {"wenchang.scope", "wenchang.transport", "wenchang.tools"}
-
-
-def _imports(module: str) -> set[str]:
-    """Return which modules of the package a module imports, type-checking imports included."""
-    source = Path(paths.__file__).with_name(f"{module}.py").read_text(encoding="utf-8")
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            found.add(node.module)
-        elif isinstance(node, ast.Import):
-            found.update(alias.name for alias in node.names)
-    return {name for name in found if name.startswith("wenchang")}
