@@ -1,4 +1,4 @@
-"""Text as files hold it: UTF-8, stored exactly as sent, lines ended by `\\n` only."""
+r"""Text as files hold it: UTF-8, stored exactly as sent, lines ended by `\n` only."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def check_text(text: str, argument: str) -> bytes:
 
 
 def count_lines(data: bytes) -> int:
-    """Count the lines: what `\\n` ends, and a last one without it."""
+    r"""Count the lines: what `\n` ends, and a last one without it."""
     return data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
 
 

@@ -1,11 +1,11 @@
-"""`FileTree`: a folder of text files that any number of writers change at once, each call atomic.
+r"""`FileTree`: a folder of text files that any number of writers change at once, each call atomic.
 
 A tree is one root object, immutable pages and immutable contents, all under one key prefix of a
 storage. A mutation is committed by one conditional write of the root: it takes effect as a whole or
 not at all, whatever it touches, on any storage that keeps the contract.
 
     tree = FileTree(storage, "@files/ada")
-    tree.create("notes/a.md", "first\\n")
+    tree.create("notes/a.md", "first\n")
     entry = tree.snapshot().lookup("notes/a.md")
     tree.edit("notes/a.md", [Edit(old_text="first", new_text="1st")], version=entry.version)
 
@@ -36,7 +36,6 @@ from wenchang.files.values import (
     FileEntry,
     GarbageReport,
     Moved,
-    Outcome,
     PastVersion,
     TreeReport,
     Written,
@@ -303,7 +302,7 @@ class FileTree:
         self._objects.drain()
 
     def _run(self, call: calls.Call, kind: type[_OutcomeT], effect_key: str | None) -> _OutcomeT:
-        outcome: Outcome = self._queue.run(call.checked(effect_key))
+        outcome = self._queue.run(call.checked(effect_key))
         if not isinstance(outcome, kind):
             msg = f"the call came to {type(outcome).__name__}, not {kind.__name__}"
             raise TypeError(msg)

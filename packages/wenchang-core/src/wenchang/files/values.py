@@ -27,9 +27,9 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileEntry:
-    """One file as of one snapshot; its content is read with `Snapshot.read`.
+    r"""One file as of one snapshot; its content is read with `Snapshot.read`.
 
-    `lines` counts what `\\n` ends, and a last line without one: `"a\\n"` and `"a"` have one, `""`
+    `lines` counts what `\n` ends, and a last line without one: `"a\n"` and `"a"` have one, `""`
     has none. `version` changes with every change of the content, and a move keeps it, as it keeps
     `modified`.
     """
