@@ -75,4 +75,4 @@ def use(storage: Storage) -> str:
 
 
 ACCEPTED: Storage = DictStorage()
-OPENED: Storage = open_storage("memory:")
+OPENED: Storage = open_storage("memory://")

@@ -140,7 +140,7 @@ def _pytest(
 def _conformance(python: Path, environ: Mapping[str, str]) -> int:
     """Run the suite as a third party would, over the stores that need no server."""
     codes = []
-    for url in ("memory:", f"file://{project.MADE / 'conformance-files'}"):
+    for url in ("memory://", f"file://{project.MADE / 'conformance-files'}"):
         say(f"-- {url}")
         command: list[str | Path] = [
             python,
