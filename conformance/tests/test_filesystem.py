@@ -1,18 +1,19 @@
-"""The storage in files conforms, with every hook that it can have."""
+"""The storage in files conforms, found by its URL and with the hooks that its descriptor names."""
 
 from __future__ import annotations
 
 import pytest
 
 from wenchang.storage.locations import StorageLocation
-from wenchang_conformance.core_hooks import filesystem_hooks
-from wenchang_conformance.locating import new_namespace
+from wenchang_conformance.locating import hooks_at
 from wenchang_conformance.suite import StorageConformance
 
 
 class TestFilesystemStorage(StorageConformance):
+    # The unit tests of the core run the larger profile.
+    profile = "quick"
+
     @pytest.fixture
     def hooks(self, tmp_path):
-        location = StorageLocation(scheme="file", address=str(tmp_path))
-        with filesystem_hooks(location, new_namespace()) as hooks:
+        with hooks_at(StorageLocation.parse(f"file://{tmp_path}")) as hooks:
             yield hooks

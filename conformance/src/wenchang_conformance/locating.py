@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from wenchang.storage import Storage
     from wenchang.storage.descriptor import BackendDescriptor
 
-__all__ = ["hooks_at", "load_factory", "new_namespace", "open_prefixed", "shown_location"]
+__all__ = [
+    "hooks_at",
+    "load_factory",
+    "new_namespace",
+    "open_prefixed",
+    "shown_location",
+    "url_hooks",
+]
 
-_OWN_HOOKS: Final = {
-    "memory": "wenchang_conformance.core_hooks:memory_hooks",
-    "file": "wenchang_conformance.core_hooks:filesystem_hooks",
-}
 _PAGE: Final = 200
 
 
@@ -60,12 +63,11 @@ def hooks_at(
     handles work under a random prefix, and only what a URL gives can be proved.
     """
     descriptor = find_backend(location.scheme)
-    named = descriptor.hooks or _OWN_HOOKS.get(descriptor.name, "")
-    if factory is None and named:
-        factory = load_factory(named)
+    if factory is None and descriptor.hooks:
+        factory = load_factory(descriptor.hooks)
     namespace = new_namespace()
     if factory is None:
-        with _hooks_of_url(location, descriptor, namespace) as hooks:
+        with url_hooks(location, descriptor, namespace) as hooks:
             yield hooks
         return
     with factory(location, namespace) as hooks:
@@ -74,7 +76,7 @@ def hooks_at(
 
 
 @contextmanager
-def _hooks_of_url(
+def url_hooks(
     location: StorageLocation, descriptor: BackendDescriptor, namespace: str
 ) -> Iterator[StorageHooks]:
     """Make hooks from nothing but a URL and its descriptor."""

@@ -21,6 +21,7 @@ import pytest
 from wenchang.errors import BackendUnavailableError
 from wenchang.storage import StorageError
 from wenchang.storage.locations import StorageLocation
+from wenchang.storage.registry import open_storage
 from wenchang_conformance.locating import hooks_at, load_factory, shown_location
 from wenchang_conformance.manifest import CONTRACT
 from wenchang_conformance.probe import probe
@@ -29,6 +30,7 @@ from wenchang_conformance.report import table, worst_verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from wenchang.storage import Storage
     from wenchang_conformance.hooks import HooksFactory, StorageHooks
     from wenchang_conformance.plugin import Collector
 
@@ -47,12 +49,16 @@ def main(arguments: Sequence[str] | None = None, *, out: TextIO | None = None) -
     try:
         location = StorageLocation.parse(options.url, source="the command line")
         factory = None if options.hooks is None else _factory(options.hooks)
+        # Whatever is wrong with the URL shows here, before a hundred cases fail for it.
+        _close(open_storage(location))
         with hooks_at(location, factory=factory) as hooks:
-            # Whatever is wrong with the URL shows here, before a hundred cases fail for it.
             storage = hooks.open()
-            if options.probe:
-                return _probe(hooks, location, stream)
-            storage.list_page("", None, 1)
+            try:
+                if options.probe:
+                    return _probe(storage, location, stream)
+                storage.list_page("", None, 1)
+            finally:
+                _close(storage)
     except (StorageError, BackendUnavailableError, _UsageError) as error:
         _complain(str(error))
         return _CANNOT_TELL
@@ -111,9 +117,15 @@ def _factory(name: str) -> HooksFactory:
         sys.path.pop(0)
 
 
-def _probe(hooks: StorageHooks, location: StorageLocation, out: TextIO) -> int:
+def _close(storage: Storage) -> None:
+    close = getattr(storage, "close", None)
+    if close is not None:
+        close()
+
+
+def _probe(storage: Storage, location: StorageLocation, out: TextIO) -> int:
     """Print what the endpoint makes of each condition."""
-    answers = probe(hooks.open())
+    answers = probe(storage)
     for answer in answers:
         word = "honoured" if answer.honoured else "IGNORED"
         print(f"  {word:<9} {answer.condition} {answer.detail}".rstrip(), file=out)
