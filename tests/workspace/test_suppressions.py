@@ -33,7 +33,7 @@ def faults(line: str) -> list[str]:
             continue
         if not match["codes"]:
             found.append(f"{name} without a code")
-        if len(re.findall(r"[^\W\d_]{2,}", match["reason"])) < 2:
+        if sum(map(str.isalpha, match["reason"])) < 10:
             found.append(f"{name} without a reason")
     return found
 
