@@ -33,7 +33,7 @@ def faults(line: str) -> list[str]:
             continue
         if not match["codes"]:
             found.append(f"{name} without a code")
-        if sum(map(str.isalpha, match["reason"])) < 10:
+        if sum(map(str.isalpha, match["reason"])) < 5:
             found.append(f"{name} without a reason")
     return found
 
