@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,3 +89,32 @@ def storage(place: Place) -> SqlStorage:
 @pytest.fixture
 def sqlite(place_of: Callable[[str], Place]) -> Place:
     return place_of("sqlite")
+
+
+@pytest.fixture
+def race() -> Callable[..., list[Any]]:
+    """Run functions in threads that start together; return what each returned or raised."""
+
+    def run(functions: Sequence[Callable[[], Any]], seconds: float = 60.0) -> list[Any]:
+        barrier = threading.Barrier(len(functions))
+        results: list[Any] = [None] * len(functions)
+
+        def racer(number: int) -> None:
+            try:
+                barrier.wait(seconds)
+                results[number] = functions[number]()
+            except Exception as error:
+                results[number] = error
+
+        threads = [
+            threading.Thread(target=racer, args=(number,), daemon=True)
+            for number in range(len(functions))
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(seconds)
+            assert not thread.is_alive(), "a racer did not end"
+        return results
+
+    return run

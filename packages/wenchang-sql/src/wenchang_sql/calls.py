@@ -35,12 +35,13 @@ T = TypeVar("T")
 
 _PREPARED: Final = "wenchang_sql.prepared"
 _QUIET_SECONDS: Final = 5.0
+_LAYOUT_SECONDS: Final = 10.0
 
 
 class _Shared:
     """What the threads of one process share. A forked child gets a new one: locks may be held."""
 
-    __slots__ = ("layout", "permits", "schema_lock", "turn")
+    __slots__ = ("layout", "look_again", "permits", "schema_lock", "turn")
 
     def __init__(self, concurrency: int) -> None:
         # A queue of tokens: it waits and wakes in C, which a semaphore does not.
@@ -50,6 +51,7 @@ class _Shared:
         self.turn = threading.Lock()
         self.schema_lock = threading.Lock()
         self.layout: schema.Layout | None = None
+        self.look_again = 0.0
 
 
 class Calls:
@@ -171,7 +173,7 @@ class Calls:
                     database.prepare(lease.raw, lease.info)
                     lease.raw.rollback()
                     lease.info[_PREPARED] = True
-                if shared.layout is None:
+                if shared.layout is None or time.monotonic() >= shared.look_again:
                     self._look_at_tables(shared, lease.raw)
             except BaseException:
                 # Half set up, or in the middle of an exchange.
@@ -181,14 +183,15 @@ class Calls:
         raise AttemptTimedOut
 
     def _look_at_tables(self, shared: _Shared, raw: Any) -> None:
-        """Make or check the tables, once in a process."""
+        """Make or check the tables, and again once in a while: a later release may upgrade them."""
         if not shared.schema_lock.acquire(timeout=remaining()):
             raise AttemptTimedOut
         try:
-            if shared.layout is None:
+            if shared.layout is None or time.monotonic() >= shared.look_again:
                 shared.layout = ensure_tables(
                     self._database, raw, self._table, create=self._create_schema
                 )
+                shared.look_again = time.monotonic() + _LAYOUT_SECONDS
         finally:
             shared.schema_lock.release()
 

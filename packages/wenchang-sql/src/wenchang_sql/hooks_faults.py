@@ -1,8 +1,8 @@
 """Faults on purpose, for the conformance suite: on the wire of a server, in the driver of SQLite.
 
-A fault is chosen when SQLAlchemy is about to send a statement. Refusals with the database's own code
-are raised there. What concerns the connection happens in a proxy in front of the server, which finds
-the choice in a comment behind the statement.
+A fault is chosen when an attempt begins. Refusals with the database's own code are raised in place of
+the statement. What concerns the connection happens in a proxy in front of the server, which finds the
+choice in a comment behind the statement.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Final, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import psycopg
 import pymysql
 import sqlalchemy as sa
 from sqlalchemy import event, exc
 
+from wenchang.storage.outcomes import Attempt, Done, NotSent
 from wenchang_conformance.faults import Fault, MySQL, PostgreSQL, Rule, StreamProxy, statements
 from wenchang_conformance.hooks import FaultKind, FaultPlan, HookUnavailable
+from wenchang_sql.calls import Calls
 from wenchang_sql.opening import engine_for
 from wenchang_sql.postgresql import parse_address
 from wenchang_sql.statements import Prepared, Statements
@@ -34,12 +37,21 @@ if TYPE_CHECKING:
 
 __all__ = ["FileFaults", "ServerFaults", "every_sdk_error"]
 
+T = TypeVar("T")
+
 _DELAY_SECONDS: Final = 0.05
+_ANYWHERE: Final = frozenset(
+    {
+        FaultKind.REFUSED,
+        FaultKind.DELAY,
+        FaultKind.BARE_ERROR,
+        FaultKind.BARE_ERROR_APPLIED,
+    }
+)
 _ON_THE_WIRE: Final[Mapping[FaultKind, Fault]] = {
     FaultKind.ANSWER_LOST: Fault.drop_answer(),
     FaultKind.REQUEST_LOST: Fault.drop_request(),
     FaultKind.LATE: Fault.deliver_late(),
-    FaultKind.DELAY: Fault.delay(_DELAY_SECONDS),
     FaultKind.HANG: Fault.hang(),
     FaultKind.HANG_APPLIED: Fault.hang(applied=True),
 }
@@ -57,14 +69,34 @@ class Harmed(Prepared):
         return self.harm(statement, raw, parameters)
 
 
+class WatchedCalls(Calls):
+    """Calls whose attempts pass by an injector before they connect."""
+
+    def __init__(self, injector: _Injector, *arguments: Any, **options: Any) -> None:
+        """Take what `Calls` takes."""
+        super().__init__(*arguments, **options)
+        self._injector = injector
+
+    def _connected(
+        self, shared: Any, work: Callable[[Any], T], *, write: bool
+    ) -> Done[T] | Attempt:
+        if not self._injector.arrive(write=write):
+            return NotSent(error=ConnectionRefusedError("injected"))
+        return super()._connected(shared, work, write=write)
+
+
 class _Injector(ABC):
-    """What both injectors share: the plan, and a handle whose statements pass by it."""
+    """What both injectors share: the plan, and a handle whose attempts pass by it."""
 
     _coded: Mapping[FaultKind, Callable[[], Exception]]
+    """Refusals with the database's own code: not applied."""
+    _bare: Callable[[], Exception]
+    """An error that says nothing of the outcome."""
 
     def __init__(self, location: StorageLocation) -> None:
         self._location = location
         self._plan = FaultPlan()
+        self._chosen = threading.local()
         self._handles: list[SqlStorage] = []
 
     @property
@@ -79,10 +111,12 @@ class _Injector(ABC):
         own = Statements.build(options.table, engine.dialect)
         harmed = {item.name: self._harmed(getattr(own, item.name)) for item in fields(Statements)}
         storage = SqlStorage.from_engine_of_ours(
-            engine, database, options, statements=Statements(**harmed)
+            engine,
+            database,
+            options,
+            statements=Statements(**harmed),
+            calls=partial(WatchedCalls, self),
         )
-        # The tables are there before the first fault; making them is no request.
-        storage.prepare()
         self._handles.append(storage)
         return storage
 
@@ -130,24 +164,42 @@ class _Injector(ABC):
     def _prepare_engine(self, engine: sa.Engine) -> None:
         """Set up the engine of a new handle."""
 
-    @abstractmethod
-    def _harm(self, statement: Prepared, raw: Any, parameters: Mapping[str, Any]) -> Any:
-        """Run one statement, or do to it what the plan says; return its cursor."""
+    def arrive(self, *, write: bool) -> bool:
+        """Choose the fault of an attempt; return False if no connection is to be made."""
+        target: Literal["write", "read"] = "write" if write else "read"
+        self._chosen.kind = self._plan.decide(target)
+        return self._chosen.kind is not FaultKind.REFUSED
 
-    def _decide(self, sql: str) -> FaultKind | None:
-        """Return the fault of the statement that is about to be sent; raise a coded one."""
-        target: Literal["write", "read"] = "write" if _writes(sql) else "read"
-        kind = self._plan.decide(target)
+    def _harm(self, statement: Prepared, raw: Any, parameters: Mapping[str, Any]) -> Any:
+        """Run one statement, or do to it what was chosen; return its cursor."""
+        kind: FaultKind | None = getattr(self._chosen, "kind", None)
+        self._chosen.kind = None
         coded = None if kind is None else self._coded.get(kind)
         if coded is not None:
             error = coded()
             raise error
-        return kind
+        if kind == FaultKind.DELAY:
+            time.sleep(_DELAY_SECONDS)
+        elif kind in {FaultKind.BARE_ERROR, FaultKind.BARE_ERROR_APPLIED}:
+            if kind == FaultKind.BARE_ERROR_APPLIED:
+                statement.run(raw, parameters)
+                raw.commit()
+            error = self._bare()
+            raise error
+        elif kind is not None:
+            return self._harm_more(kind, statement, raw, parameters)
+        return statement.run(raw, parameters)
+
+    @abstractmethod
+    def _harm_more(
+        self, kind: FaultKind, statement: Prepared, raw: Any, parameters: Mapping[str, Any]
+    ) -> Any:
+        """Do what this kind of database needs its own way for."""
 
 
-def _writes(sql: str) -> bool:
+def _writes(statement: Prepared) -> bool:
     """Tell whether a statement of the backend can change an object."""
-    return not sql.startswith("SELECT")
+    return not statement.sql.startswith("SELECT")
 
 
 # --- servers -------------------------------------------------------------------------------------
@@ -180,6 +232,11 @@ class ServerFaults(_Injector):
         dialect: type[PostgreSQL | MySQL] = PostgreSQL if postgresql else MySQL
         self._proxy = StreamProxy((url.host, port), dialect=dialect)
         self._coded = _POSTGRESQL_CODED if postgresql else _MYSQL_CODED
+        self._bare = (
+            psycopg.errors.InternalError_
+            if postgresql
+            else partial(pymysql.OperationalError, 1105, "Unknown error")
+        )
         self._postgresql = postgresql
         for kind, fault in _ON_THE_WIRE.items():
             marked = statements(pattern=f"/\\* fault {kind.value} \\*/")
@@ -191,7 +248,7 @@ class ServerFaults(_Injector):
     @property
     def supported(self) -> frozenset[FaultKind]:
         """See `FaultInjector.supported`."""
-        return frozenset(_ON_THE_WIRE) | frozenset(self._coded)
+        return _ANYWHERE | frozenset(_ON_THE_WIRE) | frozenset(self._coded)
 
     def release(self) -> None:
         """See `FaultInjector.release`."""
@@ -206,11 +263,11 @@ class ServerFaults(_Injector):
         if self._postgresql:
             event.listen(engine, "connect", _settle)
 
-    def _harm(self, statement: Prepared, raw: Any, parameters: Mapping[str, Any]) -> Any:
-        kind = self._decide(statement.sql)
-        if kind is not None:
-            statement = replace(statement, sql=f"{statement.sql} /* fault {kind.value} */")
-        return statement.run(raw, parameters)
+    def _harm_more(
+        self, kind: FaultKind, statement: Prepared, raw: Any, parameters: Mapping[str, Any]
+    ) -> Any:
+        marked = replace(statement, sql=f"{statement.sql} /* fault {kind.value} */")
+        return marked.run(raw, parameters)
 
 
 def _settle(raw: Any, _record: Any) -> None:
@@ -248,24 +305,22 @@ class FileFaults(_Injector):
             sqlite3.SQLITE_BUSY_SNAPSHOT, "SQLITE_BUSY_SNAPSHOT"
         ),
         FaultKind.BUSY_SERVER: lambda: _sqlite_error(sqlite3.SQLITE_BUSY, "SQLITE_BUSY"),
+        FaultKind.BUSY_RATE: lambda: _sqlite_error(sqlite3.SQLITE_LOCKED, "SQLITE_LOCKED"),
         FaultKind.REJECTED: lambda: _sqlite_error(sqlite3.SQLITE_READONLY, "SQLITE_READONLY"),
     }
 
     def __init__(self, location: StorageLocation) -> None:
         """Hold nothing back yet."""
         super().__init__(location)
+        self._bare = _lost
         self._held: list[tuple[Prepared, Mapping[str, Any]]] = []
         self._held_lock = threading.Lock()
 
     @property
     def supported(self) -> frozenset[FaultKind]:
         """See `FaultInjector.supported`."""
-        return frozenset(self._coded) | {
-            FaultKind.ANSWER_LOST,
-            FaultKind.REQUEST_LOST,
-            FaultKind.LATE,
-            FaultKind.DELAY,
-        }
+        in_the_file = {FaultKind.ANSWER_LOST, FaultKind.REQUEST_LOST, FaultKind.LATE}
+        return _ANYWHERE | in_the_file | frozenset(self._coded)
 
     def _prepare_engine(self, engine: sa.Engine) -> None:
         del engine  # nothing to set up
@@ -286,21 +341,17 @@ class FileFaults(_Injector):
         finally:
             engine.dispose()
 
-    def _harm(self, statement: Prepared, raw: Any, parameters: Mapping[str, Any]) -> Any:
-        kind = self._decide(statement.sql)
-        writes = _writes(statement.sql)
-        if kind == FaultKind.DELAY:
-            time.sleep(_DELAY_SECONDS)
-        elif kind == FaultKind.ANSWER_LOST and writes:
+    def _harm_more(
+        self, kind: FaultKind, statement: Prepared, raw: Any, parameters: Mapping[str, Any]
+    ) -> Any:
+        if kind == FaultKind.ANSWER_LOST and _writes(statement):
             statement.run(raw, parameters)
             raw.commit()
-            raise _lost()
-        elif kind is not None:
-            if kind == FaultKind.LATE and writes:
-                with self._held_lock:
-                    self._held.append((statement, dict(parameters)))
-            raise _lost()
-        return statement.run(raw, parameters)
+        elif kind == FaultKind.LATE and _writes(statement):
+            with self._held_lock:
+                self._held.append((statement, dict(parameters)))
+        error = _lost()
+        raise error
 
 
 # --- every error ---------------------------------------------------------------------------------

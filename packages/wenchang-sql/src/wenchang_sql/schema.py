@@ -165,21 +165,19 @@ def check_writable(layout: Layout) -> None:
         raise StorageRejectedError("unsupported", msg)
 
 
-def pending(layout: Layout, steps: Sequence[Step] = STEPS) -> list[Step]:
+def pending(layout: Layout) -> list[Step]:
     """Return the steps that lead from `layout` to the newest one, in their order."""
-    return [step for step in steps if step.number > layout.format]
+    return [step for step in STEPS if step.number > layout.format]
 
 
-def upgrade_statements(
-    kind: str, table: str, layout: Layout, steps: Sequence[Step] = STEPS
-) -> list[str]:
+def upgrade_statements(kind: str, table: str, layout: Layout) -> list[str]:
     """Return the SQL that leads from `layout` to the newest, the new version numbers last.
 
     `kind` is sqlite, postgresql or mysql (also MariaDB).
     """
     check_table(table)
     names = {"table": table, "meta": meta_table(table)}
-    todo = pending(layout, steps)
+    todo = pending(layout)
     statements = [sql.format(**names) for step in todo for sql in step.statements[kind]]
     if todo:
         values = {"min_writer": MIN_WRITER, "format": todo[-1].number}

@@ -95,23 +95,30 @@ class SqlStorage:
         options: SqlOptions,
         *,
         statements: Statements | None = None,
+        calls: Callable[..., Calls] = Calls,
     ) -> Self:
         """Return a storage on an engine that this package made, with isolation settled at connect.
 
-        `statements` stand in for its own (the conformance suite's faults do).
+        `statements` and `calls` stand in for its own (the conformance suite's faults do).
         """
         storage = cls.__new__(cls)
-        storage._begin(engine, database, options, owned=True)  # noqa: SLF001 - a second constructor
+        storage._begin(engine, database, options, owned=True, calls=calls)  # noqa: SLF001 - a second constructor
         storage._statements = statements or storage._statements  # noqa: SLF001 - as above
         return storage
 
     def _begin(
-        self, engine: Engine, database: Database, options: SqlOptions, *, owned: bool
+        self,
+        engine: Engine,
+        database: Database,
+        options: SqlOptions,
+        *,
+        owned: bool,
+        calls: Callable[..., Calls] = Calls,
     ) -> None:
         self._namespace = options.namespace.encode()
         self._statements = Statements.build(options.table, engine.dialect)
         self._settler = Settler(options.policy, confirm_refusals=False)
-        self._calls = Calls(
+        self._calls = calls(
             engine,
             database,
             table=options.table,
