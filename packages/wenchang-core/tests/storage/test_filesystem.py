@@ -278,6 +278,9 @@ class TestHandMadeChanges:
             b'{"version": "v", "metadata": {"Bad": "x"}}',
             b'{"version": "v", "metadata": {}, "size": "1"}',
             b'{"version": "v", "metadata": {}, "lineage": [1]}',
+            b'{"version": "v", "metadata": {}, "lineage": [[1, 2]]}',
+            b'{"version": "v", "metadata": {}, "min_writer": "1"}',
+            b'{"version": "v", "metadata": {}, "digest": 1}',
             b'{"version": "v", "metadata": {}, "lineage": {"a": 1}}',
             b"[" * 100_000,
             b"\xff\xfe",
@@ -298,6 +301,40 @@ class TestHandMadeChanges:
         assert keys(store) == ["k", "z"]
         store.put_if_version("k", b"repaired", {}, version)
         assert store.get("k").metadata == {}
+
+    def test_an_edit_on_top_of_an_unfinished_write_is_an_edit_of_that_write(self, store, root):
+        store.put("k", b"old", {"a": "old"})
+        decided = store.put("k", b"new", {"a": "new"})
+        (root / "k%meta").rename(root / "k%redo")
+        (root / "k%obj").write_bytes(b"edited by hand")
+        version = assert_same_everywhere(store, "k")
+        assert version != decided
+        assert (store.get("k").data, store.get("k").metadata) == (b"edited by hand", {"a": "new"})
+        store.put("other", b"", {})
+        assert assert_same_everywhere(store, "k") == version
+        assert store.put_if_version("k", b"next", {}, version)
+        assert files(root) == {"k%obj", "k%meta", "other%obj", "other%meta"}
+
+    def test_a_body_that_is_edited_while_it_is_read_never_goes_with_the_old_version(self, root):
+        class Editing(Disk):
+            armed = False
+
+            def read(self, handle):
+                pieces = list(super().read(handle))
+                if self.armed and pieces == [b"before"]:
+                    self.armed = False
+                    (root / "k%obj").write_bytes(b"after!")
+                yield from pieces
+
+        disk = Editing()
+        store = FilesystemStorage(root, _disk=disk)
+        old = store.put("k", b"before", {})
+        disk.armed = True
+        found = store.get("k")
+        assert not disk.armed
+        assert found.data == b"after!"
+        assert found.version != old
+        assert assert_same_everywhere(store, "k") == found.version
 
     def test_a_sidecar_of_version_and_metadata_only_is_taken_as_it_is(self, store, root):
         (root / "k%obj").write_bytes(b"body")
