@@ -152,29 +152,20 @@ def _poll(raw: sqlite3.Connection, info: dict[Any, Any]) -> None:
 
 def _make_file(path: Path, *, create: bool) -> None:
     """Make the file if it is missing, readable by its owner only; so are the log's files then."""
-    try:
-        descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600) if create else None
-    except FileExistsError:
-        return
-    except FileNotFoundError:
-        _make_folders(path.parent)
-        descriptor = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-    except IsADirectoryError:
-        descriptor = None
-    except PermissionError as error:
-        if path.exists():
-            return
-        msg = "the database file cannot be made: the folder's permissions forbid it"
-        raise StorageRejectedError("permission", msg) from error
-    if descriptor is not None:
-        os.close(descriptor)
-        return
     if path.is_dir():
         msg = "the address of a SQLite database must be a file, and this is a folder"
         raise StorageConfigurationError(msg)
-    if not path.exists():
+    if path.exists():
+        return
+    if not create:
         msg = "the database file does not exist: make it with `wenchang sql init`"
         raise StorageRejectedError("missing_container", msg)
+    _make_folders(path.parent)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        msg = "the database file cannot be made: check the permissions of its folder, and its space"
+        raise StorageRejectedError("permission", msg) from error
 
 
 def _make_folders(folder: Path) -> None:
