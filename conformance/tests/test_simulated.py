@@ -9,6 +9,8 @@ from wenchang_conformance.suite import StorageConformance
 
 
 class TestSimulatedStorage(StorageConformance):
+    profile = "quick"
+
     @pytest.fixture
     def hooks(self):
         return simulated_hooks()

@@ -6,7 +6,7 @@ import signal
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from wenchang.storage import BackendUnavailableError, PreconditionFailedError
 from wenchang_conformance.hooks import FaultKind, HookUnavailable
@@ -25,9 +25,6 @@ __all__ = ["Bench", "ContractViolation", "NotRun", "Settled"]
 
 T = TypeVar("T")
 ErrorT = TypeVar("ErrorT", bound=BaseException)
-
-CASE_SECONDS: Final = 150.0
-"""A case that takes longer is taken for one whose backend hangs."""
 
 
 class ContractViolation(AssertionError):  # noqa: N818 - the word a report uses
@@ -258,12 +255,13 @@ class Bench:
         return result[0]
 
     @contextmanager
-    def watched(self, seconds: float = CASE_SECONDS) -> Iterator[None]:
-        """Raise `ContractViolation` in the main thread if the block takes longer than `seconds`.
+    def watched(self) -> Iterator[None]:
+        """Raise `ContractViolation` in the main thread if the block takes longer than a case may.
 
         Does nothing where there is no alarm signal, off the main thread, or where somebody else
         uses the alarm.
         """
+        seconds = self.sizes.case_seconds
         usable = (
             hasattr(signal, "SIGALRM")
             and threading.current_thread() is threading.main_thread()

@@ -32,12 +32,15 @@ class Sizes:
     processes: int
     counter_increments: int
     fault_scripts: int
+    fault_seconds: float
     fault_rounds: int
     listing_objects: int
     examples: int
     machine_examples: int
     machine_steps: int
     kills: int
+    case_seconds: float
+    """A case that takes longer is taken for one whose backend hangs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,21 +75,27 @@ _TABLE: Final[Mapping[str, tuple[float, float, float]]] = MappingProxyType(
         "processes": (2, 3, 4),
         "counter_increments": (5, 25, 25),
         "fault_scripts": (10, 100, 500),
+        "fault_seconds": (5, 90, 1200),
         "fault_rounds": (2, 4, 8),
         "listing_objects": (60, 250, 1000),
         "examples": (20, 60, 300),
         "machine_examples": (8, 25, 100),
         "machine_steps": (20, 30, 50),
         "kills": (2, 20, 100),
+        "case_seconds": (60, 150, 1800),
     }
 )
+
+
+_SECONDS: Final = ("race_seconds", "fault_seconds", "case_seconds")
 
 
 def _sizes(column: int) -> Sizes:
     """Return one column of the table."""
     row = {name: values[column] for name, values in _TABLE.items()}
-    seconds = row.pop("race_seconds")
-    return Sizes(race_seconds=seconds, **{name: int(value) for name, value in row.items()})
+    race, fault, case = (row.pop(name) for name in _SECONDS)
+    counts = {name: int(value) for name, value in row.items()}
+    return Sizes(race_seconds=race, fault_seconds=fault, case_seconds=case, **counts)
 
 
 PROFILES: Final[Mapping[str, Profile]] = MappingProxyType(

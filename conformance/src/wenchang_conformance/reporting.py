@@ -85,11 +85,20 @@ def annotate(
         cases.append(CaseResult(name=name, ids=left, status="not-run", reason=ended))
     data = {
         "subject": _subject(item),
-        "profile": bench.profile.name if bench is not None else DEFAULT_PROFILE,
+        "profile": _profile(item, bench),
         "gaps_file": None if gaps_file is None else str(gaps_file),
         "cases": [case.as_data() for case in cases],
     }
     report.user_properties.append((_PROPERTY, json.dumps(data)))
+
+
+def _profile(item: pytest.Item, bench: Bench | None) -> str:
+    """Return the profile of a case, also of one that ended before it had a bench."""
+    if bench is not None:
+        return bench.profile.name
+    own = getattr(getattr(item, "cls", None), "profile", None)
+    name: str = own or item.config.getoption("wenchang_profile", None) or DEFAULT_PROFILE
+    return name
 
 
 def _subject(item: pytest.Item) -> str:

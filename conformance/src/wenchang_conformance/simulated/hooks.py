@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SimulatedBackdoor", "SimulatedFaults", "simulated_hooks"]
 
-_POLICY = RetryPolicy(deadline=1.5, attempt_timeout=0.15, backoff_base=0.005, backoff_cap=0.05)
+_POLICY = RetryPolicy(deadline=0.8, attempt_timeout=0.15, backoff_base=0.005, backoff_cap=0.05)
 
 
 def simulated_hooks(
