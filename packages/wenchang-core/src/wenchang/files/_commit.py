@@ -168,9 +168,13 @@ class Committer:
             if end.kind in ("lost", "unknown"):
                 self.patience.pause(batch.lost, max(job.deadline for job in left))
                 batch.lost += 1
-                self._end_late(left)
-                # A pause is long enough for the root to have changed again.
+                # After a pause the root may have changed again.
                 state, fresh = self._objects.read_root(), True
+                if end.kind == "lost" and _stands_in_log(planned.root, state.root):
+                    # A request that went out twice was refused by its own twin.
+                    _publish(decisions)
+                    return
+                self._end_late(left)
 
     # --- deciding --------------------------------------------------------------------------------
 
@@ -380,6 +384,10 @@ def _after_failure(decisions: Sequence[_Decision], end: _End) -> None:
                 decision.job.error = unknown
             else:
                 decision.job.error = _own(_not_applied(error))
+
+
+def _stands_in_log(ours: Root, now: Root) -> bool:
+    return settle(ours.log[0], ours.seq, now) == "landed"
 
 
 def _publish(decisions: Sequence[_Decision]) -> None:
