@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from devlib import environments, project, pythons, servers, testing
+from devlib import environments, not_run, project, pythons, servers, testing
 from devlib.console import DevError
 from devlib.servers import gcs_proxy, kinds
 from devlib.servers.process import Place, Process, free_port
@@ -270,7 +270,7 @@ class TestTheReport:
 
     def test_a_skip_is_listed_as_not_run_with_its_reason(self, tmp_path, capsys):
         outcome = testing.Outcome()
-        skipped = [["a", "no PostgreSQL here"], ["b", "no PostgreSQL here"]]
+        skipped = [["a", "no PostgreSQL here", True], ["b", "no PostgreSQL here", True]]
         outcome.add(0, self.report(tmp_path, skipped, passed=3))
 
         code = testing._close(outcome, {"mariadb": "not installed"}, testing.Choice(), 1)
@@ -283,13 +283,13 @@ class TestTheReport:
 
     def test_a_complete_run_fails_when_anything_was_not_run(self, tmp_path):
         outcome = testing.Outcome()
-        outcome.add(0, self.report(tmp_path, [["a", "no PostgreSQL here"]], passed=3))
+        outcome.add(0, self.report(tmp_path, [["a", "no PostgreSQL here", True]], passed=3))
 
         assert testing._close(outcome, {}, testing.Choice(complete=True), 1) == 1
 
     def test_what_does_not_apply_is_no_gap(self, tmp_path):
         outcome = testing.Outcome()
-        skipped = [["a", "unsupported: memory keeps nothing"]]
+        skipped = [["a", "unsupported: memory keeps nothing", False]]
         outcome.add(0, self.report(tmp_path, skipped, passed=1))
 
         assert testing._close(outcome, {}, testing.Choice(complete=True), 1) == 0
@@ -313,3 +313,24 @@ class TestTheReport:
 
         assert outcome.code == 1
         assert (outcome.passed, outcome.failed) == (2, 1)
+
+    @pytest.mark.parametrize(
+        ("reason", "required", "gap"),
+        [
+            ("unsupported: memory keeps nothing", None, False),
+            ("not applicable: there is no Python 3.8", None, False),
+            ("not run: no postgres server", None, True),
+            ("not run: the hook 'spawn' is not given", False, False),
+            ("not run: the hook 'spawn' is not given", True, True),
+        ],
+    )
+    def test_a_skip_is_a_gap_unless_it_does_not_apply_or_the_profile_does_not_ask(
+        self, reason, required, gap
+    ):
+        case = json.dumps({"cases": [{"required": required}]})
+
+        class Report:
+            longrepr = ("file", 1, f"Skipped: {reason}")
+            user_properties = () if required is None else (("wenchang", case),)
+
+        assert not_run._is_gap(Report()) is gap

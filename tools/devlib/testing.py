@@ -13,8 +13,6 @@ from devlib import environments, project, pythons, servers
 from devlib.console import clean_environ, heading, run, say
 
 _NO_TESTS = 5  # pytest's exit code when nothing was collected
-_NOT_APPLICABLE = ("unsupported:", "not applicable:")
-"""How the reason of a skip begins that is no gap: what is tested there does not exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +46,11 @@ class Outcome:
         data = json.loads(report.read_text(encoding="utf-8"))
         self.passed += data["counts"]["passed"]
         self.failed += data["counts"]["failed"] + data["counts"]["error"]
-        for _, reason in data["skipped"]:
-            if reason.lower().startswith(_NOT_APPLICABLE):
-                self.not_applicable += 1
-            else:
+        for _, reason, is_gap in data["skipped"]:
+            if is_gap:
                 self.not_run[reason] += 1
+            else:
+                self.not_applicable += 1
 
     @property
     def code(self) -> int:
@@ -178,7 +176,7 @@ def _close(outcome: Outcome, missing: Mapping[str, str], choice: Choice, seconds
     if not gaps:
         say("   nothing: every test was run")
     if outcome.not_applicable:
-        say(f"   (besides {outcome.not_applicable} that do not apply to what they would test)")
+        say(f"   (besides {outcome.not_applicable} that do not apply to what they would judge)")
     code = outcome.code
     if choice.complete and gaps and code == 0:
         say("   with --complete this fails the run")
