@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
-import threading
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-import requests
-from google.auth.credentials import AnonymousCredentials
+from google.auth.credentials import AnonymousCredentials, Credentials
+from google.auth.exceptions import GoogleAuthError
 from google.cloud import storage
+from requests.adapters import HTTPAdapter
+from urllib3.util import Retry
 
 from wenchang.storage import StorageConfigurationError
+from wenchang_gcs.credentials import DefaultCredentials
+from wenchang_gcs.forks import renew_in_children
 
 if TYPE_CHECKING:
+    import requests
     from google.cloud.storage import Bucket
 
     from wenchang_gcs.options import GcsOptions
@@ -20,78 +25,84 @@ if TYPE_CHECKING:
 __all__ = ["BucketHandle", "make_bucket"]
 
 _NO_BACKGROUND_REQUEST: Final = "DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA"
+_EMULATOR: Final = "STORAGE_EMULATOR_HOST"
+_NO_PROJECT: Final = "none"
+_HOSTS: Final = 4
 
 
 class BucketHandle:
     """A bucket whose session serves any number of threads, in forked children too."""
 
     def __init__(self, bucket: Bucket, concurrency: int) -> None:
-        """Build the session, mTLS included, so that a wrong set-up raises here. No network call."""
+        """Build the session of the bucket's client, with its client certificate. No network call.
+
+        Raises `StorageConfigurationError` where mutual TLS is set up wrongly.
+        """
         self._bucket = bucket
-        self._concurrency = concurrency
-        self._lock = threading.Lock()
-        self._pid = os.getpid()
         # The client would ask for the bucket itself in the background, for tracing: a request that
         # needs a permission of its own and that nobody here looks at.
         os.environ.setdefault(_NO_BACKGROUND_REQUEST, "true")
-        self._size_pool()
+        for adapter in _adapters(self._session()):
+            # Repeating a request is the settler's matter: a client that repeats a conditional write
+            # meets its own.
+            adapter.max_retries = Retry(0, read=False)
+            _renew_pools(adapter, concurrency)
+        renew_in_children(self)
 
     def get(self) -> Bucket:
-        """Return the bucket, with connections of this process only."""
-        if self._pid != os.getpid():
-            # Nobody but this thread exists in the child, but others may come before it is done; the
-            # lock of the parent may be held for ever.
-            self._lock = threading.Lock()
-            with self._lock:
-                if self._pid != os.getpid():
-                    self._renew()
-                    self._pid = os.getpid()
+        """Return the bucket."""
         return self._bucket
 
     def close(self) -> None:
         """Close the idle connections."""
         self._session().close()
 
-    def _session(self) -> requests.Session:
-        # The client builds its session on first use of this property, which is the documented
-        # parameter `_http` of its constructor.
-        session: Any = self._bucket.client._http  # noqa: SLF001 - as said above
-        return session  # type: ignore[no-any-return] # the SDK has no types
-
-    def _size_pool(self) -> None:
-        """Give the session as many connections as there may be requests."""
-        session = self._session()
-        for prefix, adapter in list(session.adapters.items()):
-            if type(adapter) is requests.adapters.HTTPAdapter:
-                # Another class is the mTLS channel's, which knows its certificate.
-                session.mount(prefix, self._adapter())
-
-    def _renew(self) -> None:
+    def renew(self) -> None:
         """Leave the parent's connections alone and begin with none."""
         session = self._session()
-        if getattr(session, "is_mtls", False):
-            session.configure_mtls_channel()  # type: ignore[attr-defined] # an AuthorizedSession
-        for prefix, adapter in list(session.adapters.items()):
-            if type(adapter) is requests.adapters.HTTPAdapter:
-                session.mount(prefix, self._adapter())
+        for one in (session, getattr(session, "_auth_request_session", None)):
+            for adapter in () if one is None else _adapters(one):
+                _renew_pools(adapter, 1)
 
-    def _adapter(self) -> requests.adapters.HTTPAdapter:
-        return requests.adapters.HTTPAdapter(
-            pool_connections=4, pool_maxsize=self._concurrency, max_retries=0
-        )
+    def _session(self) -> requests.Session:
+        # What the client's documented parameter `_http` gives, or what the client then builds itself.
+        try:
+            session: requests.Session = self._bucket.client._http  # noqa: SLF001 - as said above
+        except (GoogleAuthError, ImportError, OSError, ValueError) as error:
+            msg = (
+                "the client certificate for mutual TLS cannot be used; check it, or set "
+                "GOOGLE_API_USE_CLIENT_CERTIFICATE=false"
+            )
+            raise StorageConfigurationError(msg) from error
+        return session
 
 
 def make_bucket(name: str, options: GcsOptions) -> Bucket:
-    """Return the bucket of a location. Makes no network call; credentials are looked up locally."""
-    client_options = {"api_endpoint": options.endpoint_url} if options.endpoint_url else None
-    try:
-        client = storage.Client(
-            project=options.project or ("anonymous" if options.anonymous else None),
-            credentials=AnonymousCredentials() if options.anonymous else None,  # type: ignore[no-untyped-call] # the SDK has no types
-            client_options=client_options,
-        )
-        return client.bucket(name)
-    except OSError as error:
-        # The client raises this where it finds no project.
-        msg = "no Google Cloud project is known here; set option 'project'"
-        raise StorageConfigurationError(msg) from error
+    """Return the bucket of a location. Makes no network call, and looks for no credentials yet."""
+    anonymous = options.anonymous or _EMULATOR in os.environ
+    credentials: Credentials = (
+        AnonymousCredentials()  # type: ignore[no-untyped-call] # the SDK has no types
+        if anonymous
+        else DefaultCredentials(storage.Client.SCOPE)
+    )
+    client = storage.Client(
+        # Objects belong to buckets; a project is only needed to make those.
+        project=options.project or _NO_PROJECT,
+        credentials=credentials,
+        client_options={"api_endpoint": options.endpoint_url} if options.endpoint_url else None,
+    )
+    return client.bucket(name, user_project=options.project)
+
+
+def _adapters(session: requests.Session) -> Iterator[HTTPAdapter]:
+    """Yield each adapter that has pools of connections."""
+    adapters: dict[int, Any] = {id(one): one for one in session.adapters.values()}
+    return (one for one in adapters.values() if isinstance(one, HTTPAdapter))
+
+
+def _renew_pools(adapter: HTTPAdapter, connections: int) -> None:
+    """Give an adapter new, empty pools of at least `connections`, with the certificate that it has."""
+    # Where a user made it larger, that is meant.
+    connections = max(connections, getattr(adapter, "_pool_maxsize", 1))
+    adapter.proxy_manager.clear()
+    adapter.init_poolmanager(_HOSTS, connections)

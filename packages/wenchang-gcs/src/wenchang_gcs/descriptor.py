@@ -27,4 +27,5 @@ DESCRIPTOR: Final = BackendDescriptor(
     summary="a bucket of Google Cloud Storage, or a prefix in one",
     options=GcsOptions,
     open=_open,
+    hooks="wenchang_gcs.hooks:hooks",
 )

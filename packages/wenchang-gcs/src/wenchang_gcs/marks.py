@@ -1,7 +1,8 @@
 """How an object's custom metadata holds the caller's map and our own marks.
 
-The caller's entries stand under their own names, as releases before this one wrote them. Ours begin
-with `wenchang-` and never leave this module upwards: write id, lineage, format.
+The caller's entries stand under their own names. Ours begin with `wenchang-` and never leave this
+package upwards: write id, lineage, format. The service allows 8 KiB of names and values; the
+caller's 5,000 bytes, sixteen pairs of lineage and what a newer release may add fit in.
 """
 
 from __future__ import annotations
@@ -9,25 +10,37 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from wenchang.storage import InvalidStorageMetadataError, MetadataTooLargeError
-from wenchang.storage.keys import RESERVED_METADATA_PREFIX, UNREADABLE_METADATA, check_metadata
-from wenchang.storage.outcomes import LINEAGE_LIMIT, Lineage, Write
+from wenchang.storage.keys import (
+    RESERVED_METADATA_PREFIX,
+    UNREADABLE_METADATA,
+    check_metadata,
+    metadata_size,
+)
+from wenchang.storage.outcomes import LINEAGE_LIMIT, UNKNOWN_ID, Lineage
 
-__all__ = ["FORMAT", "Marks", "decode_marks", "encode_marks"]
+__all__ = ["FORMAT", "MAX_EXTRA_BYTES", "SERVICE_LIMIT", "Marks", "decode_marks", "encode_marks"]
 
 FORMAT: Final = 1
 """The format that this release writes, and the newest that it may replace."""
+MAX_EXTRA_BYTES: Final = 1_000
+"""Bytes of names and values in the marks of a newer format that are kept."""
+SERVICE_LIMIT: Final = 8 * 1024
+"""Bytes of names and values in the custom metadata of one object, by the service's rules."""
 
 _ID: Final = "wenchang-id"
 _LINEAGE: Final = "wenchang-lineage"
 _FORMAT: Final = "wenchang-format"
 _MIN_WRITER: Final = "wenchang-min-writer"
+_KNOWN: Final = frozenset({_ID, _LINEAGE, _FORMAT, _MIN_WRITER})
+_TOOLS: Final = "goog-reserved-"
+"""Names that Google's own tools add to what they upload."""
 _WRITE_ID: Final = re.compile(r"[0-9a-f]{20}")
-_NUMBER: Final = re.compile(r"[1-9][0-9]{0,5}", re.ASCII)
-_MAX_VERSION: Final = 256
+_NUMBER: Final = re.compile(r"[1-9][0-9]{0,5}")
+_VERSION: Final = re.compile(r"[0-9.:wx]{1,64}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,58 +53,74 @@ class Marks:
     """None for objects that are not ours."""
     lineage: Lineage = ()
     min_writer: int = FORMAT
+    extra: Mapping[str, str] = field(default_factory=dict)
+    """Marks of a newer format, to be kept by whoever replaces the object."""
 
 
-def encode_marks(metadata: Mapping[str, str], write: Write) -> dict[str, str]:
+def encode_marks(
+    metadata: Mapping[str, str], write_id: str, lineage: Lineage, extra: Mapping[str, str]
+) -> dict[str, str]:
     """Return the custom metadata to store with a write."""
-    encoded = dict(metadata)
-    encoded[_ID] = write.write_id
+    encoded = {**extra, **metadata, _ID: write_id}
     encoded[_FORMAT] = encoded[_MIN_WRITER] = str(FORMAT)
-    if write.lineage:
-        encoded[_LINEAGE] = json.dumps(write.lineage, separators=(",", ":"))
+    if lineage:
+        encoded[_LINEAGE] = json.dumps(lineage, separators=(",", ":"))
     return encoded
 
 
 def decode_marks(stored: Mapping[str, str] | None) -> Marks:
     """Take stored metadata apart. Never fails: damage is reported in the metadata itself."""
-    own = {k: v for k, v in (stored or {}).items() if not k.startswith(RESERVED_METADATA_PREFIX)}
-    marks = {k: v for k, v in (stored or {}).items() if k.startswith(RESERVED_METADATA_PREFIX)}
-    writer = marks.get(_MIN_WRITER, str(FORMAT))
-    min_writer = int(writer) if _NUMBER.fullmatch(writer) else FORMAT
+    own: dict[str, str] = {}
+    marks: dict[str, str] = {}
+    for name, value in (stored or {}).items():
+        (marks if name.startswith(RESERVED_METADATA_PREFIX) else own)[name] = value
     if not marks:
         return Marks(metadata=_foreign(own))
-    problem = _problem(own, marks)
+    writer = marks.get(_MIN_WRITER, "")
+    min_writer = int(writer) if _NUMBER.fullmatch(writer) else FORMAT
+    extra = {name: value for name, value in marks.items() if name not in _KNOWN}
     lineage = _lineage(marks.get(_LINEAGE, "[]"))
+    problem = _problem(own, marks, extra)
     if problem is None and lineage is None:
         problem = "its lineage is damaged"
     if problem is not None or lineage is None:
         return Marks(metadata={UNREADABLE_METADATA: problem or ""}, min_writer=min_writer)
-    return Marks(metadata=own, write_id=marks[_ID], lineage=lineage, min_writer=min_writer)
+    return Marks(
+        metadata=own,
+        write_id=marks[_ID],
+        lineage=lineage,
+        min_writer=min_writer,
+        extra=extra,
+    )
 
 
 def _foreign(metadata: dict[str, str]) -> dict[str, str]:
     """Return the metadata of an object without marks.
 
-    Earlier releases wrote none, so a map that keeps the rules is taken as it is; any other belongs to
-    somebody else.
+    A map that keeps the contract's rules is taken as it is, so that what other tools stored under these
+    names can be read; any other map belongs to somebody else.
     """
-    try:
-        return check_metadata(metadata)
-    except (TypeError, InvalidStorageMetadataError, MetadataTooLargeError):
-        return {}
+    told = {name: value for name, value in metadata.items() if not name.startswith(_TOOLS)}
+    return told if _keeps_the_rules(told) else {}
 
 
-def _problem(metadata: dict[str, str], marks: dict[str, str]) -> str | None:
+def _problem(metadata: dict[str, str], marks: dict[str, str], extra: dict[str, str]) -> str | None:
     """Say what is wrong with an object that has our marks, or None."""
     if not _WRITE_ID.fullmatch(marks.get(_ID, "")):
         return "its write id is damaged"
     if not all(_NUMBER.fullmatch(marks.get(name, "")) for name in (_FORMAT, _MIN_WRITER)):
         return "it names no format"
+    if metadata_size(extra) > MAX_EXTRA_BYTES:
+        return "marks of a newer format are too long"
+    return None if _keeps_the_rules(metadata) else "its metadata breaks the rules"
+
+
+def _keeps_the_rules(metadata: dict[str, str]) -> bool:
     try:
         check_metadata(metadata)
     except (TypeError, InvalidStorageMetadataError, MetadataTooLargeError):
-        return "its metadata breaks the rules"
-    return None
+        return False
+    return True
 
 
 def _lineage(text: str) -> Lineage | None:
@@ -102,14 +131,17 @@ def _lineage(text: str) -> Lineage | None:
         return None
     if not isinstance(pairs, list) or len(pairs) > LINEAGE_LIMIT:
         return None
-    lineage: list[tuple[str, str]] = []
-    for pair in pairs:
-        if not isinstance(pair, list) or len(pair) != 2:
-            return None
-        write_id, version = pair
-        if not isinstance(write_id, str) or not isinstance(version, str):
-            return None
-        if len(version) > _MAX_VERSION:
-            return None
-        lineage.append((write_id, version))
-    return tuple(lineage)
+    lineage = [_pair(pair) for pair in pairs]
+    return None if None in lineage else tuple(pair for pair in lineage if pair is not None)
+
+
+def _pair(pair: object) -> tuple[str, str] | None:
+    """Return a pair of write id and version; None when it is none."""
+    if not isinstance(pair, list) or len(pair) != 2:
+        return None
+    write_id, version = pair
+    if not isinstance(write_id, str) or not isinstance(version, str):
+        return None
+    if write_id != UNKNOWN_ID and not _WRITE_ID.fullmatch(write_id):
+        return None
+    return (write_id, version) if _VERSION.fullmatch(version) else None

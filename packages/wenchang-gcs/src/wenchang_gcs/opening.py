@@ -14,7 +14,7 @@ from wenchang_gcs.storage import GcsStorage
 if TYPE_CHECKING:
     from wenchang.storage.locations import StorageLocation
 
-__all__ = ["open_location"]
+__all__ = ["open_location", "split_address"]
 
 _BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9._-]{1,220}[a-z0-9]")
 
@@ -25,14 +25,26 @@ def open_location(location: StorageLocation) -> GcsStorage:
     Raises `StorageConfigurationError` for a wrong address or option.
     """
     options = location.options_as(GcsOptions)
-    bucket, _, prefix = unquote(location.address).partition("/")
-    if not _BUCKET.fullmatch(bucket):
-        msg = "a location of this backend is gs://bucket or gs://bucket/prefix"
-        raise StorageConfigurationError(msg)
+    bucket, prefix = split_address(location.address)
     return GcsStorage(
         make_bucket(bucket, options),
-        prefix=prefix.removesuffix("/"),
+        prefix=prefix,
         deadline=options.deadline,
         attempt_timeout=options.attempt_timeout,
         concurrency=options.concurrency,
     )
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """Return bucket and prefix of a location's address.
+
+    Raises `StorageConfigurationError` where it is not of the form `bucket` or `bucket/prefix`.
+    """
+    try:
+        bucket, _, prefix = unquote(address, errors="strict").partition("/")
+    except UnicodeDecodeError:
+        bucket, prefix = "", ""
+    if not _BUCKET.fullmatch(bucket):
+        msg = "a location of this backend is gs://bucket or gs://bucket/prefix, percent-encoded"
+        raise StorageConfigurationError(msg)
+    return bucket, prefix.removesuffix("/")

@@ -2,7 +2,8 @@
 
 The generation alone is the token of an object that nobody touched past us. A metadata patch changes
 only the metageneration, so one that is not 1 is part of the token too. An object that only a newer
-release may replace says so in its token, which spares a read before each write.
+release may replace says so in its token (`:w2`), and so does one with marks that this release does
+not know and has to keep (`:x`): that spares all others a read before each write.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from typing import Final
 __all__ = ["Token", "parse_token"]
 
 _FORM: Final = re.compile(
-    r"(?P<generation>[1-9][0-9]{0,18})(?:\.(?P<meta>[1-9][0-9]{0,18}))?(?::w(?P<writer>[1-9][0-9]{0,5}))?",
-    re.ASCII,
+    r"(?P<generation>[1-9][0-9]{0,18})"
+    r"(?:\.(?P<metageneration>[1-9][0-9]{0,18}))?"
+    r"(?::w(?P<writer>[1-9][0-9]{0,5}))?"
+    r"(?P<extra>:x)?"
 )
 _MAX_INT64: Final = 2**63 - 1
 
@@ -27,12 +30,15 @@ class Token:
     generation: int
     metageneration: int = 1
     min_writer: int = 1
+    """The oldest format whose writers may replace or delete the object."""
+    extra: bool = False
+    """The object has marks that this release does not know."""
 
     def __str__(self) -> str:
         """Return the text that callers hold."""
-        meta = "" if self.metageneration == 1 else f".{self.metageneration}"
+        metageneration = "" if self.metageneration == 1 else f".{self.metageneration}"
         writer = "" if self.min_writer == 1 else f":w{self.min_writer}"
-        return f"{self.generation}{meta}{writer}"
+        return f"{self.generation}{metageneration}{writer}{':x' if self.extra else ''}"
 
 
 def parse_token(text: str) -> Token | None:
@@ -42,9 +48,10 @@ def parse_token(text: str) -> Token | None:
         return None
     token = Token(
         generation=int(match["generation"]),
-        metageneration=int(match["meta"] or 1),
+        metageneration=int(match["metageneration"] or 1),
         min_writer=int(match["writer"] or 1),
+        extra=match["extra"] is not None,
     )
-    # One token has one text: `7.1` is not another spelling of `7`.
     known = max(token.generation, token.metageneration) <= _MAX_INT64
+    # One token has one text: `7.1` is not another spelling of `7`.
     return token if known and str(token) == text else None

@@ -1,0 +1,103 @@
+"""What the service tells of an object besides its bytes, in our terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, Self
+
+from wenchang.storage import ListedObject, StorageRejectedError, StoredObject
+from wenchang.storage.outcomes import LINEAGE_LIMIT, UNKNOWN_ID, Found, Lineage, LineageMemory
+from wenchang_gcs.marks import FORMAT, Marks, decode_marks
+from wenchang_gcs.tokens import Token
+
+if TYPE_CHECKING:
+    from google.cloud.storage import Blob
+
+__all__ = ["Head", "check_format"]
+
+_PATCHES: Final = LINEAGE_LIMIT - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Version and metadata of one object, as of one moment."""
+
+    token: Token
+    marks: Marks
+
+    @classmethod
+    def of(cls, blob: Blob) -> Self:
+        """Take an answer of the service apart. Raises ValueError when it names no generation."""
+        generation, metageneration = blob.generation, blob.metageneration
+        if generation is None or metageneration is None:
+            msg = "the answer names no generation"
+            raise ValueError(msg)
+        marks = decode_marks(blob.metadata)
+        token = Token(
+            generation=int(generation),
+            metageneration=int(metageneration),
+            min_writer=marks.min_writer,
+            extra=bool(marks.extra),
+        )
+        return cls(token=token, marks=marks)
+
+    @property
+    def version(self) -> str:
+        """The version that callers hold."""
+        return str(self.token)
+
+    @property
+    def _metadata(self) -> Mapping[str, str]:
+        return dict(self.marks.metadata)
+
+    @property
+    def _patched(self) -> bool:
+        """Somebody changed the metadata in place, so that the marks are those of a version before."""
+        return self.token.metageneration != 1
+
+    @property
+    def _lineage(self) -> Lineage:
+        """The versions before this one, newest first.
+
+        A patch keeps generation and marks and counts the metageneration up by one, which is how the
+        versions between, and the version that the write id belongs to, are known.
+        """
+        if not self._patched:
+            return self.marks.lineage
+        newest = self.token.metageneration
+        between = tuple(
+            (UNKNOWN_ID, str(replace(self.token, metageneration=number)))
+            for number in range(newest - 1, max(1, newest - 1 - _PATCHES), -1)
+        )
+        first = str(replace(self.token, metageneration=1))
+        written = (self.marks.write_id or UNKNOWN_ID, first)
+        return (*between, written, *self.marks.lineage)[:LINEAGE_LIMIT]
+
+    def found(self, body: bytes) -> Found:
+        """Return what the settling of a lost answer is told after reading this object back."""
+        return Found(
+            current=StoredObject(body, self._metadata, self.version),
+            write_id=None if self._patched else self.marks.write_id,
+            lineage=self._lineage,
+        )
+
+    def listed(self, key: str) -> ListedObject:
+        """Return the object as a listing reports it."""
+        return ListedObject(key, self._metadata, self.version)
+
+    def remember(self, memory: LineageMemory, key: str) -> None:
+        """Keep write id and lineage for the handle's next replace."""
+        ours = self.marks.write_id
+        write_id = UNKNOWN_ID if ours is not None and self._patched else ours
+        memory.remember(key, self.version, write_id, self._lineage)
+
+
+def check_format(min_writer: int) -> None:
+    """Raise `StorageRejectedError` if only a newer release may replace or delete the object."""
+    if min_writer > FORMAT:
+        raise StorageRejectedError(
+            "unsupported",
+            f"the stored object needs a writer of format {min_writer} and this release writes format "
+            f"{FORMAT}; upgrade wenchang in every process that writes here",
+        )
