@@ -174,7 +174,7 @@ class Committer:
                     # A request that went out twice was refused by its own twin.
                     _publish(decisions)
                     return
-                self._end_late(left)
+                self._end_late([each.job for each in decisions if each.counts])
 
     # --- deciding --------------------------------------------------------------------------------
 
