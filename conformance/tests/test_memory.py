@@ -10,6 +10,9 @@ from wenchang_conformance.suite import StorageConformance
 
 
 class TestInMemoryStorage(StorageConformance):
+    # The unit tests of the core run the larger profile.
+    profile = "quick"
+
     @pytest.fixture
     def hooks(self):
         with hooks_at(StorageLocation.parse("memory://")) as hooks:

@@ -42,6 +42,7 @@ def memory_hooks(location: StorageLocation, namespace: str) -> Iterator[StorageH
         local=True,
         durable=False,
         shared=False,
+        unsupported=memory.DESCRIPTOR.unsupported,
         wrong_options=_wrong_options(memory.DESCRIPTOR, location, {"no_such_option": 1}),
         import_module="wenchang.storage.memory",
     )

@@ -251,5 +251,9 @@ DESCRIPTOR: Final = BackendDescriptor(
     durable=False,
     shared=False,
     local=True,
+    unsupported={
+        "obj-foreign": "nothing but the store itself reaches the memory of its process",
+        "format-guard": "nothing outlives the process, so there is no stored format",
+    },
     hooks="wenchang.storage.hooks:memory_hooks",
 )
