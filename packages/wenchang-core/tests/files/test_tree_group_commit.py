@@ -162,7 +162,7 @@ def test_after_an_unknown_commit_the_applied_are_unknown_and_the_refused_are_dec
         if not first and (method, key[-5:]) == ("put_if_version", "/root"):
             down = True
         if down and key.endswith("/root"):
-            if method == "get" and tree._committer.patience._monotonic() > 1.0:
+            if method == "get" and tree._committer.patience._monotonic() >= 1.0:
                 # The deadline has passed; now the storage is back.
                 down = False
                 storage.fault = lambda _m, _k: None
