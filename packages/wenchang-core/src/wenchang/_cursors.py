@@ -16,7 +16,7 @@ from typing import Final
 __all__ = ["MAX_CURSOR_CHARS", "MEMORY_LISTING", "decode_cursor", "encode_cursor"]
 
 MAX_CURSOR_CHARS: Final = 1_400
-"""Characters in any cursor: a format byte, a position of 900 bytes and a digest stay below it."""
+"""Characters in a cursor of memory files: a format byte, a position of 900 bytes and a digest stay below it."""
 MEMORY_LISTING: Final = 1
 """The format byte of `MemoryStore.list_prefix`. Other listings take other bytes."""
 
@@ -29,9 +29,11 @@ def encode_cursor(form: int, binding: str, position: str) -> str:
     return _to_text(body + _digest(form, binding, body[1:]))
 
 
-def decode_cursor(form: int, binding: str, cursor: str) -> str:
+def decode_cursor(
+    form: int, binding: str, cursor: str, *, max_chars: int = MAX_CURSOR_CHARS
+) -> str:
     """Return the position; ValueError unless `encode_cursor` made it for this form and binding."""
-    body = _from_text(cursor)
+    body = _from_text(cursor) if len(cursor) <= max_chars else b""
     if len(body) > _DIGEST_BYTES and body[0] == form:
         position, digest = body[1:-_DIGEST_BYTES], body[-_DIGEST_BYTES:]
         if digest == _digest(form, binding, position):
@@ -54,8 +56,6 @@ def _to_text(body: bytes) -> str:
 
 def _from_text(cursor: str) -> bytes:
     """Return the bytes of exactly such a text, b"" for any other."""
-    if len(cursor) > MAX_CURSOR_CHARS:
-        return b""
     try:
         padded = cursor.encode("ascii") + b"=" * (-len(cursor) % 4)
         body = base64.b64decode(padded, altchars=b"-_", validate=True)
