@@ -72,14 +72,15 @@ class Candidates:
         }
 
     def _change(self) -> dict[str, Any]:
-        version = os.urandom(16).hex()
+        version = os.urandom(10).hex()
         parameters = {
             **self.place,
             "ver": self.version.encode(),
+            "expected": self.version,
             "replaced": f":{self.version};",
             "new_version": version.encode(),
             "new_metadata": self.text,
-            "new_id": os.urandom(10).hex(),
+            "new_id": version,
             "new_body": BODY,
         }
         self.version = version

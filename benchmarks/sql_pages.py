@@ -66,6 +66,7 @@ def fill(url: str, count: int) -> tuple[SqlStorage, Any]:
             connection.execute(insert, rows)
             connection.commit()
         if engine.dialect.name == "postgresql":
+            raw.autocommit = True
             connection.exec_driver_sql(f"VACUUM ANALYZE {table}")
         elif engine.dialect.name == "mysql":
             connection.exec_driver_sql(f"ANALYZE TABLE {table}")
@@ -79,6 +80,7 @@ def plans(engine: sa.Engine, table: str) -> None:
     place = {"ns": b"", "k": key_of(5)}
     change = {
         "ver": b"v",
+        "expected": "v",
         "replaced": ":v;",
         "new_version": b"w",
         "new_metadata": "{}",

@@ -97,6 +97,7 @@ SPAN = {"ns": b"n", "low": b"k/0001", "high": b"k/0002", "rows": 50}
 CHANGE = {
     **PLACE,
     "ver": b"v",
+    "expected": "v",
     "replaced": ":v;",
     "new_version": b"w",
     "new_metadata": "{}",

@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["hooks", "open_spawned", "sdk_errors"]
 
-# PyMySQL is Python only, and on a busy machine its threads and those of the proxy wait for each other.
-_TIMES: Final = {"mysql": (5.0, 1.5), "mariadb": (5.0, 1.5)}
-_USUAL_TIMES: Final = (3.0, 1.0)
+_DEADLINE: Final = 3.0
+_ATTEMPT: Final = 1.0
 _IN_MEMORY: Final = {"fork": "SQLite's memory does not survive a fork; the child's calls say so"}
 
 
@@ -43,7 +42,6 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
     table = "check_" + namespace.replace("-", "_")
     mine = _with_options(location, table=table)
     in_memory = location.scheme == "sqlite" and location.address == "/:memory:"
-    deadline, attempt = _TIMES.get(location.scheme, _USUAL_TIMES)
     opened: list[Any] = []
 
     def open_one() -> Storage:
@@ -54,7 +52,7 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
         return storage
 
     def faults() -> FaultInjector:
-        bounded = _with_options(mine, deadline=deadline, attempt_timeout=attempt)
+        bounded = _with_options(mine, deadline=_DEADLINE, attempt_timeout=_ATTEMPT)
         injector: Any = (
             FileFaults(bounded) if location.scheme == "sqlite" else ServerFaults(bounded)
         )
@@ -73,7 +71,7 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
             shared=not in_memory,
             local=in_memory,
             unsupported=_IN_MEMORY if in_memory else {},
-            deadline=deadline,
+            deadline=_DEADLINE,
             secrets=_secrets(location),
             wrong_options=_wrong_options(mine),
             import_module="wenchang_sql",

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import math
+import re
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
 import sqlalchemy as sa
-from pymysql.constants import CR, SERVER_STATUS
+from pymysql.charset import charset_by_name
+from pymysql.constants import CLIENT, COMMAND, CR, SERVER_STATUS
 from sqlalchemy.pool import QueuePool
 
 from wenchang.storage import StorageRejectedError
@@ -35,6 +37,8 @@ __all__ = ["Mysql", "create_engine"]
 
 # PyMySQL escapes: a body of 4 MiB can take twice that, and the rest of the statement some more.
 _MIN_PACKET: Final = 8 * 1024 * 1024 + 256 * 1024
+# Up to 11.0, MariaDB knows the level by its old name only.
+_OLD_MARIADB: Final = re.compile(r"\b(10\.[0-9]+|11\.0)\.[0-9]+-MariaDB", re.IGNORECASE)
 _UPGRADE_LOCK: Final = "wenchang_sql.upgrade"
 
 
@@ -96,6 +100,9 @@ def _layout(raw: Any, table: str) -> Layout:
         return ABSENT
 
 
+_tls_contexts: Final[dict[object, Any]] = {}
+
+
 class BoundedConnection(_Connection):
     """A connection whose every exchange ends with the time of the attempt (`deadlines`).
 
@@ -108,9 +115,43 @@ class BoundedConnection(_Connection):
     _sock: Any
     _rfile: Any
     _force_close: Callable[[], None]
+    _execute_command: Callable[[int, str], None]
+    _read_packet: Callable[..., Any]
     server_status: int
+    server_version: str
+    charset: str
+    collation: str | None
+    encoding: str
 
     _armed_until = math.inf
+
+    def __init__(self, *, lock_seconds: int, **options: Any) -> None:
+        """Connect; a wait for a row's lock ends after `lock_seconds` at the server."""
+        self._lock_seconds = lock_seconds
+        super().__init__(**options)
+
+    def set_character_set(self, charset: str, collation: str | None = None) -> None:
+        """Send SET NAMES, and all else that the session needs in the same statement."""
+        server: str = self.server_version
+        level = "tx_isolation" if _OLD_MARIADB.search(server) else "transaction_isolation"
+        names = f"{charset} COLLATE {collation}" if collation else charset
+        self._execute_command(
+            COMMAND.COM_QUERY,
+            f"SET NAMES {names}, SESSION {level} = 'READ-COMMITTED', "
+            f"SESSION innodb_lock_wait_timeout = {self._lock_seconds}",
+        )
+        self._read_packet()
+        self.charset = charset
+        self.encoding = charset_by_name(charset).encoding
+        self.collation = collation
+
+    def _create_ssl_ctx(self, sslp: dict[str, Any]) -> Any:
+        # PyMySQL reads the system's certificates anew for each connection, a fifth of a second in
+        # which no other thread of the process runs, even where the server speaks no TLS.
+        settings = tuple(sorted((name, str(value)) for name, value in sslp.items()))
+        if settings not in _tls_contexts:
+            _tls_contexts[settings] = super()._create_ssl_ctx(sslp)  # type: ignore[misc] # PyMySQL's own, which its type stubs leave out
+        return _tls_contexts[settings]
 
     def _arm(self) -> None:
         """Give the socket what is left of the attempt; raises when nothing is."""
@@ -202,28 +243,20 @@ def create_engine(address: str, options: MysqlOptions) -> sa.Engine:
     if options.ssl_ca is not None:
         parameters["ssl_verify_cert"] = True
         parameters["ssl_verify_identity"] = True
-    # A wait for a row's lock ends at the server, as a refusal, before it ends here as a doubt.
-    lock_seconds = max(1, int(options.attempt_timeout / 2))
 
     def connect() -> Any:
-        left = remaining()
-        raw = BoundedConnection(
+        return BoundedConnection(
             **parameters,
             charset="utf8mb4",
             # Bytes are marked as such, so that the server does not check them as text.
             binary_prefix=True,
             autocommit=True,
             # An UPDATE counts the rows that it found, not those that it changed.
-            client_flag=pymysql.constants.CLIENT.FOUND_ROWS,
-            connect_timeout=min(left, options.attempt_timeout),
+            client_flag=CLIENT.FOUND_ROWS,
+            connect_timeout=min(remaining(), options.attempt_timeout),
+            # Ends there, as a refusal, before it ends here as a doubt.
+            lock_seconds=max(1, int(options.attempt_timeout / 2)),
         )
-        try:
-            fetch(raw, "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED")
-            fetch(raw, f"SET SESSION innodb_lock_wait_timeout={lock_seconds}")
-        except BaseException:
-            raw.close()
-            raise
-        return raw
 
     return sa.create_engine(
         # Host and user stay out of the engine's repr.

@@ -30,6 +30,7 @@ from wenchang.storage.outcomes import LINEAGE_LIMIT, UNKNOWN_ID, Found, Lineage
 
 __all__ = [
     "LINEAGE_CHARACTERS",
+    "LINEAGE_PAIRS",
     "decode_version",
     "encode_metadata",
     "encode_version",
@@ -42,10 +43,12 @@ __all__ = [
 
 Row: TypeAlias = "Sequence[Any]"
 
-LINEAGE_CHARACTERS: Final = LINEAGE_LIMIT * 54
-"""Characters kept of a stored lineage: each pair of ours is `id:version;`, 20 + 1 + 32 + 1."""
+LINEAGE_PAIRS: Final = 3 * LINEAGE_LIMIT
+"""Pairs kept in a row. The database itself writes them, so they cost a few bytes and no memory; the
+deeper they go, the longer a lost connection may take to replace while others write on."""
+LINEAGE_CHARACTERS: Final = LINEAGE_PAIRS * 21
+"""Characters kept of a stored lineage: a write of ours is `id;` there, for its version is its id."""
 
-_VERSION: Final = re.compile(r"[0-9a-f]{32}")
 _WRITE_ID: Final = re.compile(r"[0-9a-f]{20}")
 _MAX_VERSION: Final = 256
 
@@ -96,8 +99,11 @@ def decode_version(stored_bytes: Any) -> str:
 
 
 def replaced_pair(version: str) -> str:
-    """Return what stands behind the write id in the lineage pair of a replaced `version`."""
-    return f":{version};" if _VERSION.fullmatch(version) else f":{quote(version, safe='')};"
+    """Return what stands behind the write id in the lineage pair of a replaced `version`.
+
+    Only a row that was written or changed by hand has a version that is not its write id.
+    """
+    return f":{quote(version, safe='')};"
 
 
 def _decode_lineage(text: str | None) -> Lineage:
@@ -105,9 +111,9 @@ def _decode_lineage(text: str | None) -> Lineage:
     pairs = []
     for part in (text or "").split(";")[:-1]:
         write_id, colon, version = part.partition(":")
-        if colon and (write_id == UNKNOWN_ID or _WRITE_ID.fullmatch(write_id)):
-            pairs.append((write_id, unquote(version)))
-    return tuple(pairs[:LINEAGE_LIMIT])
+        if _WRITE_ID.fullmatch(write_id) or (colon and write_id == UNKNOWN_ID):
+            pairs.append((write_id, unquote(version) if colon else write_id))
+    return tuple(pairs)
 
 
 # --- objects -------------------------------------------------------------------------------------

@@ -87,7 +87,8 @@ class Statements:
     """The statements of one table on one database.
 
     Parameters: `ns`, `k` (key), `ver` (expected version), `low` and `high` (a half-open range of
-    keys), `rows` (a limit), and `new_version`, `new_metadata`, `new_id`, `new_body`, `replaced`.
+    keys), `rows` (a limit), and `new_version`, `new_metadata`, `new_id`, `new_body`; for a replace
+    also `expected` and `replaced`, the version as text and as the end of a lineage pair.
     """
 
     get: Prepared
@@ -183,13 +184,13 @@ def _replace(t: sa.TableClause, same: Any) -> Any:
     The database itself puts the replaced object's id and lineage in front, so that no handle has
     to remember them. `lineage` is set first because MySQL evaluates assignments one after another.
     """
-    lineage = sa.func.substr(
-        sa.func.coalesce(t.c.write_id, UNKNOWN_ID)
-        + sa.bindparam("replaced", type_=sa.String)
-        + sa.func.coalesce(t.c.lineage, ""),
-        1,
-        LINEAGE_CHARACTERS,
+    expected = sa.bindparam("expected", type_=sa.String)
+    pair = sa.case(
+        (t.c.write_id == expected, expected + ";"),
+        else_=sa.func.coalesce(t.c.write_id, UNKNOWN_ID)
+        + sa.bindparam("replaced", type_=sa.String),
     )
+    lineage = sa.func.substr(pair + sa.func.coalesce(t.c.lineage, ""), 1, LINEAGE_CHARACTERS)
     return (
         sa.update(t)
         .where(same)

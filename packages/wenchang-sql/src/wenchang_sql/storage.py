@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -255,8 +254,8 @@ class SqlStorage:
         check_body(data)
         text = rows.encode_metadata(check_metadata(metadata))
         place = self._place(key)
-        write_id = new_write_id()
-        version = os.urandom(16).hex()
+        # The version is the write id: random, never reused, and half the length of a lineage.
+        write_id = version = new_write_id()
         parameters: dict[str, Any] = {
             **place,
             "new_version": version.encode(),
@@ -273,6 +272,7 @@ class SqlStorage:
             if token is None or expected is None:
                 raise PreconditionFailedError(key)
             parameters["ver"] = token
+            parameters["expected"] = expected
             parameters["replaced"] = rows.replaced_pair(expected)
         return self._settler.write(
             Write(key=key, kind=kind, expected=expected, write_id=write_id),
