@@ -242,5 +242,5 @@ def answer_error(
     if reason:
         told = f'{{"error": {{"message": "{message}", "errors": [{{"reason": "{reason}"}}]}}}}'
         response._content = told.encode()  # noqa: SLF001 - a response is not made otherwise
-    error: api.GoogleAPICallError = api.from_http_response(response)
+    error: api.GoogleAPICallError = api.from_http_response(response)  # type: ignore[no-untyped-call] # the SDK has no types
     return error
