@@ -131,6 +131,8 @@ def check_command(words: list[str]) -> None:
         elif word.startswith("--"):
             known = {option for parameter in command.params for option in parameter.opts}
             known |= {o for parameter in command.params for o in parameter.secondary_opts}
+            if command.context_settings.get("ignore_unknown_options"):
+                continue  # handed on to another parser
             assert word.partition("=")[0] in known | {"--help", "--version"}, word
 
 
