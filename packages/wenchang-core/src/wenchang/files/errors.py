@@ -11,7 +11,8 @@
     │       ├── EffectKeyReusedError      EFFECT_KEY_REUSED
     │       └── InvalidArgumentError      INVALID_ARGUMENT    argument, entries
     ├── PermanentError
-    │   └── TreeStateError                TREE_STATE          reason
+    │   ├── TreeStateError                TREE_STATE          reason, path
+    │   └── NoFilesError                  NO_FILES            scope
     └── TransientError
         ├── StaleSnapshotError            UNAVAILABLE
         └── BackendUnavailableError       UNAVAILABLE         (`wenchang.errors`)
@@ -35,6 +36,7 @@ __all__ = [
     "FileToolError",
     "InvalidArgumentError",
     "LimitExceededError",
+    "NoFilesError",
     "NotFoundError",
     "StaleSnapshotError",
     "TreeStateError",
@@ -200,18 +202,35 @@ class TreeStateError(PermanentError):
     """
 
     code = "TREE_STATE"
-    FIELDS = ("reason",)
+    FIELDS = ("reason", "path")
 
-    def __init__(self, reason: TreeStateReason) -> None:
-        """Keep what is wrong."""
-        super().__init__(_TREE_STATES[reason])
+    def __init__(self, reason: TreeStateReason, path: str | None = None) -> None:
+        """Keep what is wrong, and the file that it is about where that is known."""
+        text = _TREE_STATES[reason]
+        super().__init__(text if path is None else f"{path}: {text}")
         self.reason: TreeStateReason = reason
+        self.path = path
+
+
+class NoFilesError(PermanentError):
+    """The identity of the session does not have the scope that files belong to."""
+
+    code = "NO_FILES"
+    FIELDS = ("scope",)
+
+    def __init__(self, scope: str) -> None:
+        """Keep the scope that is missing."""
+        super().__init__(
+            f"This session has no files: they belong to the scope {scope}, which is not one of its "
+            "scopes."
+        )
+        self.scope = scope
 
 
 class StaleSnapshotError(TransientError):
     """An object of a snapshot was removed after others had replaced it; take a fresh snapshot.
 
-    `key` is where it lay, for code.
+    `key` is where it lay and `path` the file whose content it was, if known; both are for code.
     """
 
     code = "UNAVAILABLE"
@@ -220,3 +239,4 @@ class StaleSnapshotError(TransientError):
         """Keep the key, which is not in the text."""
         super().__init__("The files changed while they were read.")
         self.key = key
+        self.path: str | None = None

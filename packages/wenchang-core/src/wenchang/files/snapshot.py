@@ -231,6 +231,6 @@ def read_repeatedly(objects: Objects, limits: TreeLimits, read: Callable[[Snapsh
             return read(snapshot)
         except StaleSnapshotError as error:
             if missed == (snapshot.version, error.key):
-                raise TreeStateError("missing_object") from error
+                raise TreeStateError("missing_object", error.path) from error
             missed = (snapshot.version, error.key)
     raise TreeStateError("missing_object")
