@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, TypeVar
 
 from wenchang import __version__
+from wenchang.files.accounts import FileAccounts
 from wenchang.identity import Identity, IdentityResolver
 from wenchang.mcp._callers import Callers, CredentialsFromContext
+from wenchang.mcp._files import FILE_GUIDANCE, file_specs
 from wenchang.mcp._guidance import PROMPT_RESOURCE_URI, mcp_tool_descriptions, memory_instructions
 from wenchang.mcp._sdk import (
     MCPServer,
@@ -68,8 +70,11 @@ def build_server(
     on_call: CallObserver | None = None,
     name: str = "wenchang",
     known_scopes: Iterable[str] | None = None,
+    files: FileAccounts | None = None,
 ) -> MCPServer[Any]:
     """Return an MCP server with the memory tools, the prompt resource and instructions.
+
+    With `files` it has the file tools too, and their guidance is part of the instructions.
 
     Everything is checked first; see `register_memory_tools` for the parameters and what is raised.
     `server.run("stdio")` or `server.streamable_http_app()` serves it.
@@ -88,7 +93,11 @@ def build_server(
         on_call=on_call,
         known_scopes=known_scopes,
     )
-    server: MCPServer[Any] = MCPServer(name, instructions=prompt, version=__version__)
+    instructions = prompt
+    if files is not None:
+        specs += file_specs(files, policy, source=source, on_call=on_call)
+        instructions = f"{prompt}\n\n# Files\n\n{FILE_GUIDANCE}"
+    server: MCPServer[Any] = MCPServer(name, instructions=instructions, version=__version__)
     check_registration(server, specs, tool_prefix)
     _install_prompt(server, prompt)
     install_specs(server, specs, callers=callers, tool_prefix=tool_prefix, on_call=on_call)
