@@ -38,10 +38,7 @@ PAGES = [
 SHOWN_ONLY = {"text", "markdown", "sql", "mermaid", "diff", "ini", "http"}
 SHELLS = {"bash", "console", "sh"}
 
-_FENCE = re.compile(
-    r"(?P<above>[^\n]*\n)?(?P<blank>\n)?^(?P<indent> *)```(?P<info>[^\n`]*)\n(?P<body>.*?)^(?P=indent)```\s*$",
-    re.MULTILINE | re.DOTALL,
-)
+_FENCE = re.compile(r"(?P<indent> *)```(?P<info>[^`]*)$")
 _NOT_RUN = re.compile(r"<!--\s*not run:\s*(?P<reason>\S.*?)\s*-->")
 _TITLE = re.compile(r'title="(?P<title>[^"]+)"')
 
@@ -56,21 +53,35 @@ class Block:
 
 
 def blocks(page: Path) -> list[Block]:
-    content = page.read_text(encoding="utf-8")
+    """Return the fenced blocks of a page; a fence that never ends is a mistake."""
     found = []
-    for match in _FENCE.finditer(content):
-        words = match["info"].split()
-        title = _TITLE.search(match["info"])
-        above = _NOT_RUN.search(match["above"] or "")
+    above = ""
+    lines = iter(enumerate(page.read_text(encoding="utf-8").splitlines(), 1))
+    for number, line in lines:
+        fence = _FENCE.fullmatch(line)
+        if fence is None:
+            above = line.strip() or above
+            continue
+        body = []
+        for _, inside in lines:
+            if inside.rstrip() == fence["indent"] + "```":
+                break
+            body.append(inside + "\n")
+        else:
+            raise AssertionError(f"{page}:{number}: the block does not end")
+        words = fence["info"].split()
+        title = _TITLE.search(fence["info"])
+        reason = _NOT_RUN.search(above)
         found.append(
             Block(
-                line=content.count("\n", 0, match.start("body")) + 1,
+                line=number + 1,
                 language=words[0] if words else "",
                 title=title["title"] if title else None,
-                text=textwrap.dedent(match["body"]),
-                not_run=above["reason"] if above else None,
+                text=textwrap.dedent("".join(body)),
+                not_run=reason["reason"] if reason else None,
             )
         )
+        above = ""
     return found
 
 
@@ -128,6 +139,8 @@ def check_command(words: list[str]) -> None:
             found = command.get_command(context, word)
             assert found is not None, f"there is no command {word!r}"
             command, context = found, click.Context(found, parent=context)
+        elif command.ignore_unknown_options:
+            return  # it hands its arguments on, to a program that reads them itself
         elif word.startswith("--"):
             known = {option for parameter in command.params for option in parameter.opts}
             known |= {o for parameter in command.params for o in parameter.secondary_opts}
@@ -163,7 +176,7 @@ def run(command, cwd: Path) -> None:
         capture_output=True,
         text=True,
         encoding="utf-8",
-        timeout=170,
+        timeout=280,
         check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
