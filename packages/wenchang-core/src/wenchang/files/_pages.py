@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
+from wenchang.files._pack import pack, unpack
 from wenchang.files._records import Record, decode_record, encode_record
 from wenchang.files.errors import TreeStateError
 
@@ -93,17 +94,18 @@ class Page:
 def sums_of(records: Sequence[Record], weight: int) -> Sums:
     """Add up a run of records whose lines take `weight` bytes."""
     live = [record for record in records if record.key]
-    times = [state.modified for record in records for state in record.history]
+    sizes = [record.size for record in live]
+    histories = [record.history for record in records if record.history]
     return Sums(
         records=len(records),
         files=len(live),
-        bytes=sum(record.size for record in live),
-        newest=max((record.modified for record in live), default=0),
-        deepest=max((record.depth for record in live), default=0),
-        largest=max((record.size for record in live), default=0),
+        bytes=sum(sizes),
+        newest=max([record.modified for record in live], default=0),
+        deepest=max([record.path.count("/") for record in live], default=0),
+        largest=max(sizes, default=0),
         weight=weight,
-        past=sum(record.past_charge for record in records if record.history),
-        oldest=min(times, default=0),
+        past=sum(state.charge for history in histories for state in history),
+        oldest=min((history[-1].modified for history in histories), default=0),
     )
 
 
@@ -115,13 +117,13 @@ def inline_ref(page: Page, weight: int = 0) -> PageRef:
 def encode_page(lines: Sequence[bytes], incarnation: str) -> bytes:
     """Return the object of a page whose records have these lines."""
     header = json.dumps({"format": 1, "kind": "page", "incarnation": incarnation})
-    return b"\n".join([header.encode(), *lines, b""])
+    return pack(b"\n".join([header.encode(), *lines, b""]))
 
 
 def decode_page(data: bytes) -> Page:
     """Return the page; `TreeStateError` where it is none."""
     try:
-        header, *lines = data.decode().split("\n")
+        header, *lines = unpack(data).decode().split("\n")
         incarnation = json.loads(header)["incarnation"]
         rows: list[list[Any]] = json.loads("[" + ",".join(lines[:-1]) + "]")
         return Page([decode_record(row, incarnation) for row in rows])

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from wenchang.files._pack import pack, unpack
 from wenchang.files._records import to_datetime, to_micros
 from wenchang.files.errors import (
     AlreadyExistsError,
@@ -149,15 +150,18 @@ def encode_receipts(receipts: Sequence[Receipt]) -> bytes:
     """Return the object of a receipt page."""
     header = {"format": 1, "kind": "receipts"}
     rows = [header, *receipts]
-    return b"".join(
-        json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n" for row in rows
+    return pack(
+        b"".join(
+            json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+            for row in rows
+        )
     )
 
 
 def decode_receipts(data: bytes) -> tuple[Receipt, ...]:
     """Return the receipts of a page; `TreeStateError` where it is none."""
     try:
-        lines = data.decode().split("\n")[1:-1]
+        lines = unpack(data).decode().split("\n")[1:-1]
         return tuple(Receipt(*json.loads(line)) for line in lines)
     except (ValueError, TypeError):
         raise TreeStateError("unreadable_page") from None

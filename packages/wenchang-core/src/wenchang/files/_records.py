@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from json.encoder import encode_basestring
 from typing import Any, Final, NamedTuple
-
-from wenchang.files.paths import depth
 
 __all__ = [
     "PAST_OVERHEAD",
@@ -65,11 +64,6 @@ class Record(NamedTuple):
         return self.key != ""
 
     @property
-    def depth(self) -> int:
-        """The number of folders above the file."""
-        return depth(self.path)
-
-    @property
     def past_charge(self) -> int:
         """What its past states take from the room for history."""
         return sum(state.charge for state in self.history)
@@ -98,12 +92,17 @@ def deleted(path: str, history: tuple[State, ...]) -> Record:
 
 def encode_record(record: Record, incarnation: str) -> bytes:
     """Return the line of a record, without its end."""
-    row: list[Any] = [record.path, *_encode_state(record.state(), incarnation)]
-    if record.history:
-        if len(row) == 6:
-            row.append("")
-        row.append([_encode_state(state, incarnation) for state in record.history])
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
+    path, key, size, lines, number, modified, source, history = record
+    if source or history:
+        row: list[Any] = [path, *_encode_state(record.state(), incarnation)]
+        if history:
+            if not source:
+                row.append("")
+            row.append([_encode_state(state, incarnation) for state in history])
+        return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
+    # The usual line, put together by hand: a commit writes hundreds of them.
+    key = key.removeprefix(incarnation + "/")
+    return f'[{encode_basestring(path)},"{key}",{size},{lines},{number},{modified}]'.encode()
 
 
 def decode_record(row: Sequence[Any], incarnation: str) -> Record:

@@ -14,8 +14,10 @@ from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from json.encoder import encode_basestring
 from typing import Any, Final
 
+from wenchang.files._pack import pack, unpack
 from wenchang.files._pages import Page, PageRef, Sums, inline_ref
 from wenchang.files._receipts import Receipt, ReceiptPage
 from wenchang.files._records import decode_record, encode_record
@@ -112,13 +114,17 @@ class Root:
 
     def usage(self) -> Usage:
         """Add up the pages."""
-        sums = [ref.sums for ref in self.pages]
+        if not self.pages:
+            return Usage()
+        _, files, size, _, deepest, largest, _, past, _ = zip(
+            *(ref.sums for ref in self.pages), strict=True
+        )
         return Usage(
-            files=sum(each.files for each in sums),
-            bytes=sum(each.bytes for each in sums),
-            depth=max((each.deepest for each in sums), default=0),
-            largest=max((each.largest for each in sums), default=0),
-            history_bytes=sum(each.past for each in sums),
+            files=sum(files),
+            bytes=sum(size),
+            depth=max(deepest),
+            largest=max(largest),
+            history_bytes=sum(past),
         )
 
     def check_writable(self) -> None:
@@ -138,7 +144,7 @@ def random_name() -> str:
 
 
 def encode_root(root: Root) -> bytes:
-    """Return the object of a root, as lines of JSON that a person can read."""
+    """Return the object of a root: lines of JSON, compressed where there are many."""
     head: dict[str, Any] = {
         **root.extra,
         "format": root.format,
@@ -158,14 +164,17 @@ def encode_root(root: Root) -> bytes:
     if root.inline is not None:
         lists["records"] = [encode_record(each, root.incarnation) for each in root.inline.records]
     else:
-        lists["pages"] = [
-            _dump([ref.first, ref.key.removeprefix(root.incarnation + "/"), *ref.sums])
-            for ref in root.pages
-        ]
+        lists["pages"] = [_encode_ref(ref, root.incarnation) for ref in root.pages]
     for name, items in lists.items():
         if items:
             lines.append(b',"' + name.encode() + b'":[\n' + b",\n".join(items) + b"]")
-    return b"\n".join([*lines, b"}\n"])
+    return pack(b"\n".join([*lines, b"}\n"]))
+
+
+def _encode_ref(ref: PageRef, incarnation: str) -> bytes:
+    """Return a ref as JSON, put together by hand: a commit writes hundreds of them."""
+    key = ref.key.removeprefix(incarnation + "/")
+    return f'[{encode_basestring(ref.first)},"{key}",{",".join(map(str, ref.sums))}]'.encode()
 
 
 def _dump(value: Any) -> bytes:
@@ -175,7 +184,7 @@ def _dump(value: Any) -> bytes:
 def decode_root(data: bytes) -> Root:
     """Return the root; `TreeStateError` where it is none, or of a format that cannot be read."""
     try:
-        found: dict[str, Any] = json.loads(data)
+        found: dict[str, Any] = json.loads(unpack(data))
         if found["format"] != FORMAT:
             raise TreeStateError("newer_format")
         incarnation: str = found["incarnation"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from wenchang.files._pages import Page, PageRef, Sums, cut, encode_page, encode_records, sums_of
+from wenchang.files._pages import Page, PageRef, cut, encode_page, encode_records, sums_of
 from wenchang.files._receipts import (
     Receipt,
     ReceiptPage,
@@ -333,9 +333,9 @@ class Working:
         for other in (at - 1, at + 1):
             if not 0 <= other < len(built):
                 continue
-            beside = _sums(built[other])
-            fits = (records + beside.records) * 4 <= policy.page_entries * 3
-            if fits and (weight + beside.weight) * 4 <= policy.page_bytes * 3:
+            more, weighs = _size(built[other])
+            fits = (records + more) * 4 <= policy.page_entries * 3
+            if fits and (weight + weighs) * 4 <= policy.page_bytes * 3:
                 low = min(at, other)
                 left, right = self._opened(built[low]), self._opened(built[low + 1])
                 built[low : low + 2] = [(left[0] + right[0], left[1] + right[1])]
@@ -353,12 +353,12 @@ class Working:
         was_small = all(ref is None or not ref.key for ref in self._refs)
         # A tree that just had pages goes back into the root only once it is clearly small.
         share = 1 if was_small else 2
-        sums = [_sums(run) for run in built]
-        if (
-            sum(each.records for each in sums) * share > policy.inline_entries
-            or sum(each.weight for each in sums) * share > policy.inline_bytes
-        ):
-            return None
+        records = weight = 0
+        for run in built:
+            more, weighs = _size(run)
+            records, weight = records + more, weight + weighs
+            if records * share > policy.inline_entries or weight * share > policy.inline_bytes:
+                return None
         return Page([record for run in built for record in self._opened(run)[0]])
 
 
@@ -378,14 +378,14 @@ def _page_keys(root: Root) -> set[str]:
 
 
 def _weight(lines: Sequence[bytes]) -> int:
-    return sum(len(line) + 1 for line in lines)
+    return sum(map(len, lines)) + len(lines)
 
 
-def _sums(run: _Built) -> Sums:
+def _size(run: _Built) -> tuple[int, int]:
     """Return records and weight of a run."""
     if isinstance(run, PageRef):
-        return run.sums
-    return Sums(records=len(run[0]), weight=_weight(run[1]))
+        return run.sums.records, run.sums.weight
+    return len(run[0]), _weight(run[1])
 
 
 def _oldest(records: Sequence[Record]) -> int:
