@@ -17,6 +17,9 @@ an absent one.
     team = ["admin", "owner"]
     [limits]
     max_file_bytes = 16384
+    [files]
+    max_depth = 6
+    history = 20
     [server]
     source = "desktop"
     [prompt]
@@ -30,10 +33,12 @@ import getpass
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
+from wenchang.files.policy import HistoryPolicy
+from wenchang.files.settings import FileSettings
 from wenchang.identity import ScopeGrant
 
 __all__ = [
@@ -124,6 +129,7 @@ class Config:
     grants: Mapping[str, ScopeGrant] = field(default_factory=dict)
     write_roles: Mapping[str, frozenset[str]] = field(default_factory=dict)
     limits: Limits = field(default_factory=Limits)
+    files: FileSettings = field(default_factory=FileSettings)
     prompt: PromptText = DEFAULT_PROMPT
     source: str = "agent"
     product: str | None = None
@@ -253,7 +259,7 @@ class _Reader:
         self._name = name
 
     def config(self, document: Mapping[str, object]) -> Config:
-        known = ("storage", "scopes", "policy", "limits", "server", "prompt")
+        known = ("storage", "scopes", "policy", "limits", "files", "server", "prompt")
         self._refuse_unknown((), document, known)
         server = self._table(document, "server")
         self._refuse_unknown(("server",), server, ("source", "product", "tool_prefix"))
@@ -264,6 +270,7 @@ class _Reader:
             grants=self._grants(self._table(document, "scopes")),
             write_roles=self._write_roles(self._table(policy, "write_roles", "policy")),
             limits=self._limits(self._table(document, "limits")),
+            files=self._files(self._table(document, "files")),
             prompt=self._prompt(self._table(document, "prompt")),
             source=self._text(server, "server", "source") or "agent",
             product=self._text(server, "server", "product"),
@@ -322,18 +329,40 @@ class _Reader:
     def _limits(self, table: Mapping[str, object]) -> Limits:
         sizes = ("max_file_bytes", "index_max_bytes", "list_page_size", "max_files_per_entity")
         self._refuse_unknown(("limits",), table, (*sizes, "scope_priority"))
-        values: dict[str, int] = {}
-        for key in sizes:
-            if key not in table:
-                continue
-            value = table[key]
-            if type(value) is not int or value < 1:
-                raise self._error(("limits", key), "must be a whole number of at least 1")
-            values[key] = value
+        values = {
+            key: self._whole(table, ("limits", key), least=1) for key in sizes if key in table
+        }
         priority = table.get("scope_priority", [])
         if not isinstance(priority, list) or not all(isinstance(s, str) for s in priority):
             raise self._error(("limits", "scope_priority"), "must be a list of scope names")
         return Limits(**values, scope_priority=tuple(priority))
+
+    def _files(self, table: Mapping[str, object]) -> FileSettings:
+        sizes = ("max_depth", "max_file_bytes", "max_total_bytes", "max_file_count")
+        self._refuse_unknown(("files",), table, ("scope", *sizes, "history", "max_answer_chars"))
+        settings = FileSettings()
+        # One at a time, so that a value out of range is told with its own line.
+        for key in table:
+            path = ("files", key)
+            try:
+                if key == "scope":
+                    scope = self._text(table, "files", key) or settings.scope
+                    settings = replace(settings, scope=scope)
+                elif key == "history":
+                    versions = self._whole(table, path, least=0)
+                    history = HistoryPolicy(versions=versions) if versions else None
+                    settings = replace(settings, history=history)
+                elif key == "max_answer_chars":
+                    chars = self._whole(table, path, least=1)
+                    settings = replace(settings, max_answer_chars=chars)
+                else:
+                    limit: Mapping[str, int] = {key: self._whole(table, path, least=1)}
+                    settings = replace(settings, limits=replace(settings.limits, **limit))
+            except ConfigurationError:
+                raise
+            except ValueError as error:
+                raise self._error(path, f"cannot be used: {error}") from error
+        return settings
 
     def _prompt(self, table: Mapping[str, object]) -> PromptText:
         keys = ("purpose", "scope_guidance", "seed_areas", "systems_of_record")
@@ -363,6 +392,12 @@ class _Reader:
             raise self._error(path, "must be text")
         if not value.strip():
             raise self._error(path, "is empty: leave it out or give a value")
+        return value
+
+    def _whole(self, table: Mapping[str, object], path: tuple[str, ...], *, least: int) -> int:
+        value = table[path[-1]]
+        if type(value) is not int or value < least:
+            raise self._error(path, f"must be a whole number of at least {least}")
         return value
 
     def _refuse_unknown(

@@ -13,7 +13,10 @@ import urllib.request
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+import anyio
 import pytest
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,6 +137,9 @@ def test_importing_the_package_loads_no_third_party_module() -> None:
         (["serve", "--http", "example.com:8765"], "loopback"),
         (["serve", "--http", "127.0.0.1"], "HOST:PORT"),
         (["serve", "--http", "127.0.0.1:99999"], "99999"),
+        (["serve", "--tools", "notes"], "--tools"),
+        (["serve", "--tools", "files", "--scope", "team=a"], "--scope user=ENTITY"),
+        (["serve", "--tools", "both", "--scope", "team=a"], "--scope user=ENTITY"),
         (["serve", "--no-such-flag"], "--no-such-flag"),
         (["no-such-command"], "no-such-command"),
     ],
@@ -177,3 +183,30 @@ def test_the_server_answers_on_loopback_and_refuses_foreign_hosts_and_origins(
         assert post(url, Host=f"evil.example:{port}") == 421
         assert post(url, Origin="http://evil.example") == 403
         assert post(url, Origin=f"http://localhost:{port}") not in (403, 421)
+
+
+async def _tools(arguments: list[str], env: dict[str, str]) -> tuple[list[str], str]:
+    """Return the tools of a server over stdio, and its instructions."""
+    server = StdioServerParameters(
+        command=sys.executable, args=["-m", "wenchang", "serve", *arguments], env=env
+    )
+    async with Client(server) as client:
+        tools = (await client.list_tools()).tools
+        return [tool.name for tool in tools], client.instructions or ""
+
+
+@pytest.mark.parametrize(
+    ("tools", "history", "memory", "files"),
+    [("memory", 0, 7, 0), ("files", 0, 0, 10), ("files", 3, 0, 12), ("both", 3, 7, 12)],
+)
+def test_the_tools_that_are_asked_for_are_served(
+    tools: str, history: int, memory: int, files: int, home: dict[str, str], tmp_path: Path
+) -> None:
+    config = tmp_path / "w.toml"
+    config.write_text(f"[files]\nhistory = {history}\n", encoding="utf-8")
+    arguments = ["--storage", "memory://", "--config", str(config), "--tools", tools]
+    names, instructions = anyio.run(_tools, arguments, home)
+    assert sum(name.startswith("file_") for name in names) == files
+    assert len(names) == memory + files
+    assert ("file_read" in instructions) == bool(files)
+    assert ("get_memory_index" in instructions) == bool(memory)

@@ -17,6 +17,9 @@ from wenchang.config import (
     parse_grant,
     read_config,
 )
+from wenchang.files.limits import TreeLimits
+from wenchang.files.policy import HistoryPolicy
+from wenchang.files.settings import FileSettings
 from wenchang.identity import ScopeGrant
 
 if TYPE_CHECKING:
@@ -43,6 +46,15 @@ index_max_bytes = 4096
 list_page_size = 7
 max_files_per_entity = 9
 scope_priority = ["user", "team"]
+
+[files]
+scope = "team"
+max_depth = 6
+max_file_bytes = 2000
+max_total_bytes = 3000
+max_file_count = 40
+history = 20
+max_answer_chars = 50000
 
 [server]
 source = "desktop"
@@ -71,6 +83,14 @@ def test_every_key_of_a_full_file_arrives() -> None:
     assert config.limits.list_page_size == 7
     assert config.limits.max_files_per_entity == 9
     assert config.limits.scope_priority == ("user", "team")
+    assert config.files == FileSettings(
+        scope="team",
+        limits=TreeLimits(
+            max_depth=6, max_file_bytes=2000, max_total_bytes=3000, max_file_count=40
+        ),
+        history=HistoryPolicy(versions=20),
+        max_answer_chars=50_000,
+    )
     assert (config.source, config.product, config.tool_prefix) == ("desktop", "Atlas", "mem")
     assert config.prompt.purpose == "Remember."
     assert config.prompt.seed_areas == DEFAULT_PROMPT.seed_areas
@@ -90,6 +110,20 @@ def test_an_empty_file_is_the_defaults() -> None:
         ("[limits]\nmax_file_bytes = true", 2, "whole number"),
         ("[limits]\nmax_file_bytes = 0", 2, "at least 1"),
         ("[limits]\nscope_priority = 'user'", 2, "list of scope names"),
+        ("[files]\nmax_dept = 3", 2, "did you mean 'max_depth'"),
+        ("[files]\nmax_depth = 0", 2, "at least 1"),
+        ("[files]\nhistory = 3\nmax_depth = 21", 3, "at most 20"),
+        ("[files]\nmax_file_bytes = 4194305", 2, "at most 4194304"),
+        ("[files]\nmax_file_count = 200001", 2, "at most 200000"),
+        ("[files]\nmax_total_bytes = true", 2, "whole number"),
+        ("[files]\nhistory = 101", 2, "1 to 100"),
+        ("[files]\nhistory = -1", 2, "at least 0"),
+        ("[files]\nhistory = true", 2, "whole number"),
+        ("[files]\nscope = '@x'", 2, "must not begin with"),
+        ("[files]\nscope = 3", 2, "must be text"),
+        ("[files]\nscope = ''", 2, "empty"),
+        ("[files]\nmax_answer_chars = 15999", 2, "at least 16000"),
+        ("files = 3", 1, "must be a table"),
         ("[server]\nsource = ''", 2, "empty"),
         ("[server]\nproduct = 3", 2, "must be text"),
         ("[scopes]\nteam = 3", 2, "ENTITY:ROLE"),
@@ -132,6 +166,13 @@ def test_the_flag_beats_the_environment_beats_the_file_beats_the_default() -> No
 def test_options_of_the_file_do_not_follow_a_url_from_elsewhere() -> None:
     config = read_config("[storage]\nurl = 'a://'\n[storage.options]\nx = 1", name="f")
     assert not choose_storage("b://", {}, config).options
+
+
+def test_no_history_is_zero_versions_and_the_default() -> None:
+    assert read_config("[files]\nhistory = 0", name="f").files.history is None
+    assert read_config("[files]\nmax_depth = 3", name="f").files == FileSettings(
+        limits=TreeLimits(max_depth=3)
+    )
 
 
 @pytest.mark.parametrize("value", ["", "  "])

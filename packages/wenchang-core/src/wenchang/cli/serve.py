@@ -1,4 +1,4 @@
-"""`wenchang serve`: the memory tools over stdio or streamable HTTP.
+"""`wenchang serve`: the memory tools, the file tools or both, over stdio or streamable HTTP.
 
 Everything that can be refused is refused before the storage is opened, so that a wrong call leaves
 nothing behind.
@@ -34,8 +34,12 @@ from wenchang.transport import InProcessClient
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
+    from wenchang.files.accounts import FileAccounts
+
 __all__ = ["serve"]
 
+_MEMORY: Final = "memory"
+_BOTH: Final = "both"
 _LOOPBACK_NAMES: Final = ("localhost",)
 
 
@@ -56,18 +60,32 @@ _LOOPBACK_NAMES: Final = ("localhost",)
     help="Grant a scope; repeatable. Default: user=<login name>:owner.",
 )
 @click.option(
+    "--tools",
+    "tools",
+    type=click.Choice(("memory", "files", "both")),
+    default="memory",
+    show_default=True,
+    help="Which tools to serve.",
+)
+@click.option(
     "--http",
     "http",
     metavar="HOST:PORT",
     help="Serve streamable HTTP on this loopback address instead of stdio.",
 )
 def serve(
-    storage_url: str | None, config_path: Path | None, scopes: tuple[str, ...], http: str | None
+    storage_url: str | None,
+    config_path: Path | None,
+    scopes: tuple[str, ...],
+    tools: str,
+    http: str | None,
 ) -> int:
-    """Serve memory to MCP clients, over stdio by default."""
+    """Serve memory and files to MCP clients, over stdio by default."""
     try:
         config = load_config(config_path, os.environ)
         identity = _identity(config, scopes)
+        if tools != _MEMORY:
+            _check_files(config, identity)
         choice = choose_storage(storage_url, os.environ, config)
         listener = _listen(http) if http is not None else None
     except (ConfigurationError, ValueError) as error:
@@ -76,7 +94,7 @@ def serve(
         storage = open_storage(
             choice.url, options=choice.options, provider=choice.provider, source=choice.source
         )
-        server = _server(config, identity, storage)
+        server = _server(config, identity, storage, tools)
     except (StorageError, BackendUnavailableError, ImportError, ValueError) as error:
         if listener is not None:
             listener.close()
@@ -105,8 +123,37 @@ def _identity(config: Config, scopes: tuple[str, ...]) -> Identity:
     return Identity(grants or dict(config.grants) or default_grants())
 
 
-def _server(config: Config, identity: Identity, storage: Storage) -> MCPServer:
-    """Assemble store, policy and MCP server."""
+def _check_files(config: Config, identity: Identity) -> None:
+    """Refuse to serve file tools to an identity that has no files."""
+    scope = config.files.scope
+    if scope not in identity.grants:
+        msg = f"--tools: files belong to the scope '{scope}'; grant it with --scope {scope}=ENTITY"
+        raise ConfigurationError(msg)
+
+
+def _server(config: Config, identity: Identity, storage: Storage, tools: str) -> MCPServer:
+    """Assemble the MCP server with the tools that were asked for."""
+    from wenchang.files.accounts import FileAccounts
+    from wenchang.mcp import build_file_server
+
+    files = None if tools == _MEMORY else FileAccounts(storage, config.files)
+    if files is None or tools == _BOTH:
+        return _memory_server(config, identity, storage, files)
+    return build_file_server(
+        files=files,
+        resolver=SandboxResolver(identity),
+        policy=ScopePolicy(dict(config.write_roles)),
+        credentials_from_context=lambda _context: None,
+        source=config.source,
+        tool_prefix=config.tool_prefix,
+        known_scopes=frozenset(identity.scope_map),
+    )
+
+
+def _memory_server(
+    config: Config, identity: Identity, storage: Storage, files: FileAccounts | None
+) -> MCPServer:
+    """Assemble store, policy and MCP server; `files` adds the file tools."""
     from wenchang.mcp import build_server
     from wenchang.prompts import PromptSlots
 
@@ -139,6 +186,7 @@ def _server(config: Config, identity: Identity, storage: Storage) -> MCPServer:
         product=config.product,
         tool_prefix=config.tool_prefix,
         known_scopes=frozenset(identity.scope_map),
+        files=files,
     )
 
 
