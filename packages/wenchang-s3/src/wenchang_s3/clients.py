@@ -95,8 +95,8 @@ class OwnClient(ClientSource):
 
     def close(self) -> None:
         """Close all connections."""
-        with self._lock:
-            client, self._client = self._client, None
+        # Without the lock, which the making of a client may hold for long.
+        client, self._client = self._client, None
         if client is not None:
             client.close()
 

@@ -19,12 +19,12 @@ from wenchang.storage.envelope import FORMAT, Envelope, Head
 __all__ = ["Version", "etag_of", "listed_etag", "parse_version", "version_of"]
 
 # No '*' and no ',': servers give both a meaning of their own in a condition, some even within quotes.
-_BARE: Final = r"[!#-)+\x2d-~]{1,200}"
+# No ':', which begins what is added here.
+_BARE: Final = r"[!#-)+\x2d-9;-~]{1,200}"
 _ETAG: Final = re.compile(f'"({_BARE})"')
 _LISTED: Final = re.compile(f'"?({_BARE})"?')
-_MARK: Final = re.compile(r":(?:w[1-9][0-9]{0,6}|x)$")
 _VERSION: Final = re.compile(
-    f"(?P<etag>{_BARE}?)(?::(?:w(?P<writer>[1-9][0-9]{{0,6}})|(?P<extra>x)))?"
+    f"(?P<etag>{_BARE})(?::(?:w(?P<writer>[1-9][0-9]{{0,6}})|(?P<extra>x)))?"
 )
 
 
@@ -50,13 +50,13 @@ class Version:
 def etag_of(header: object) -> str | None:
     """Return the ETag in an answer's header without its quotes; None for a missing or torn one."""
     match = _ETAG.fullmatch(header) if isinstance(header, str) else None
-    return None if match is None or _MARK.search(match[1]) else match[1]
+    return None if match is None else match[1]
 
 
 def listed_etag(text: object) -> str | None:
     """Return the ETag in a listing without the quotes that not every server puts there."""
     match = _LISTED.fullmatch(text) if isinstance(text, str) else None
-    return None if match is None or _MARK.search(match[1]) else match[1]
+    return None if match is None else match[1]
 
 
 def version_of(etag: str, stored: Envelope | Head | None) -> str:
