@@ -170,10 +170,11 @@ def _of_connection(error: Exception) -> Ambiguous | NotSent:
     if not isinstance(error, AzureError):
         return Ambiguous(error=error, timed_out=timed_out)
     for cause in causes:
-        if isinstance(cause, ConnectTimeoutError):
-            return NotSent(error=error, timed_out=True)
+        # A refused connection first: some releases of urllib3 count it among the time-outs.
         if isinstance(cause, NewConnectionError | ssl.SSLCertVerificationError):
             return NotSent(error=error)
+        if isinstance(cause, ConnectTimeoutError):
+            return NotSent(error=error, timed_out=True)
     return Ambiguous(error=error, timed_out=timed_out)
 
 

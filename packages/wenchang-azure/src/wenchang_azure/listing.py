@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Lister", "Remaining"]
 
-_MAX_ANSWER: Final = 5_000
-"""Blobs in one answer of the service at most."""
+_MAX_ANSWER: Final = 2_000
+"""Blobs to ask for at once at most. The service gives 5,000, but the SDK takes seconds to read those."""
 _REFILL: Final = 1_000
 """Blobs to ask for when some of an answer were none of ours: a few at a time could take for ever."""
 _FOLDER: Final = "hdi_isfolder"
@@ -92,7 +92,7 @@ class Lister:
             return entries
         remaining = Remaining(self._policy)
         marker: str | None = None
-        last, count = "", min(limit + (span.start is not None), _MAX_ANSWER)
+        last, count = "", self._first_count(span, limit)
         while True:
             page = remaining.settler().read(self._ask(span, marker, count))
             if marker is None and span.start is not None and self._begins_at:
@@ -116,10 +116,15 @@ class Lister:
                 raise StorageRejectedError("unsupported", msg)
             marker = page.marker
             skipping = span.start is not None and not self._begins_at and not entries
-            count = _MAX_ANSWER if skipping else self._refill(limit - len(entries))
+            count = (
+                _MAX_ANSWER if skipping else min(max(limit - len(entries), _REFILL), _MAX_ANSWER)
+            )
 
-    def _refill(self, missing: int) -> int:
-        return min(max(missing, _REFILL), _MAX_ANSWER)
+    def _first_count(self, span: _Span, limit: int) -> int:
+        if span.start is None:
+            return min(limit, _MAX_ANSWER)
+        # The start itself may come back. Without its help the service begins far before it.
+        return min(limit + 1, _MAX_ANSWER) if self._begins_at else _MAX_ANSWER
 
     def _ask(
         self, span: _Span, marker: str | None, count: int

@@ -163,7 +163,7 @@ class AzureStorage:
         return None if blob is None else self._found(key, blob).current
 
     def list_page(self, prefix: str, start_after: str | None, limit: int) -> list[ListedObject]:
-        """Return a page of a listing; see `Storage.list_page`. One request for up to 5,000 blobs."""
+        """Return a page of a listing; see `Storage.list_page`. One request for each 2,000."""
         check_listing(prefix, start_after, limit)
         page = []
         for entry in self._lister.page(prefix, start_after, limit):
