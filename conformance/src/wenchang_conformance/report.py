@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from wenchang_conformance import __version__
 from wenchang_conformance.manifest import CONTRACT
+from wenchang_conformance.results import NOT_SELECTED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +128,11 @@ def table(subject: SubjectResult, *, everything: bool) -> list[str]:
     """Return the lines of the terminal's table: all requirements, or those that did not just pass."""
     items = subject.requirements
     rows = [item for item in items if item.status not in {"passed", "unsupported"} or item.reason]
-    rows = [*items] if everything else [item for item in rows if item.status != "unsupported"]
+    if everything:
+        rows = [*items]
+    else:
+        rows = [i for i in rows if i.status != "unsupported" and i.reason != NOT_SELECTED]
+    left_out = sum(item.reason == NOT_SELECTED for item in items)
     width = max((len(item.requirement.id) for item in rows), default=0)
     counts = ", ".join(f"{count} {status}" for status, count in subject.counts.items() if count)
     return [
@@ -140,6 +145,7 @@ def table(subject: SubjectResult, *, everything: bool) -> list[str]:
             for item in rows
         ),
         *([] if everything else _declined(items)),
+        *([f"  not-run ({NOT_SELECTED}): {left_out}"] if left_out and not everything else []),
     ]
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from wenchang_conformance.manifest import Requirement
 
 __all__ = [
+    "NOT_SELECTED",
     "STATUSES",
     "CaseResult",
     "RequirementResult",
@@ -27,6 +28,7 @@ __all__ = [
 Status = Literal["passed", "failed", "error", "gap", "unsupported", "not-run"]
 Verdict = Literal["conforms", "conforms-with-gaps", "fails", "incomplete"]
 
+NOT_SELECTED: Final = "not all of its cases were selected"
 STATUSES: Final[tuple[Status, ...]] = ("passed", "failed", "error", "gap", "unsupported", "not-run")
 
 
@@ -142,7 +144,7 @@ def _status(cases: tuple[CaseResult, ...], missing: frozenset[str]) -> tuple[Sta
             if case.status == status:
                 return case.status, f"{case.name}: {case.reason}" if case.reason else case.name
     if missing:
-        return "not-run", f"{len(missing)} of its cases were not selected"
+        return "not-run", NOT_SELECTED
     for case in cases:
         if case.status == "not-run" and case.required:
             return "not-run", case.reason

@@ -303,17 +303,23 @@ class OutcomesArea:
     def test_a_lost_answer_that_cannot_be_read_back_is_unknown(
         self, bench: Bench, reading: FaultKind, kind: WriteKind
     ) -> None:
-        """Let the answer hang, and every request after it fail."""
-        scene = set_up(bench, FaultKind.HANG_APPLIED, reading)
+        """Lose the answer, and let every request after it fail."""
+        scene = set_up(bench, reading)
         write, _ = scene.prepare(kind, "k")
-        scene.inject(FaultKind.HANG_APPLIED)
-        what = f"the answer to a {kind} never came, and every later request met {reading.value}"
-
-        def fail_from_now_on() -> str:
-            scene.inject(reading, times=None, on="any")
-            return "armed"
-
-        ended, _ = _with_rival(bench, what, write, fail_from_now_on, at_once=True)
+        if FaultKind.HANG_APPLIED in scene.injector.supported:
+            what = f"the answer to a {kind} never came, and every later request met {reading.value}"
+            scene.inject(FaultKind.HANG_APPLIED)
+            later = partial(_inject_all, scene, reading)
+            ended, _ = _with_rival(bench, what, write, later, at_once=True)
+        else:
+            bench.faults(FaultKind.ANSWER_LOST)
+            what = f"the answer to a {kind} was lost, and every other request met {reading.value}"
+            arrived = scene.injector.requests("write")
+            scene.inject(FaultKind.ANSWER_LOST)
+            _inject_all(scene, reading)
+            ended = bench.settled(what, write)
+            if ended.ending == "not_applied" and scene.injector.requests("write") == arrived:
+                raise HookUnavailable("the handle reads before it writes, and that failed already")
         scene.calm()
         bench.require(
             ended.ending == "unknown",
@@ -426,6 +432,12 @@ def _with_rival(
     if isinstance(result, BaseException):
         raise result
     return result, str(acted.value) if in_time and acted.value is not None else None
+
+
+def _inject_all(scene: Scene, kind: FaultKind) -> str:
+    """Harm every request from now on."""
+    scene.inject(kind, times=None, on="any")
+    return "armed"
 
 
 def _not_arranged() -> None:
