@@ -80,6 +80,7 @@ class Candidates:
             "replaced": f":{self.version};",
             "new_version": version.encode(),
             "new_metadata": self.text,
+            "new_long": None,
             "new_id": version,
             "new_body": BODY,
         }

@@ -45,7 +45,7 @@ def fill(url: str, count: int) -> tuple[SqlStorage, Any]:
     numbers = list(range(count))
     random.Random(5).shuffle(numbers)
     began = time.perf_counter()
-    insert = sa.insert(object_table(table))
+    insert = sa.insert(object_table(table, engine.dialect.name))
     with engine.connect() as connection:
         raw = connection.connection.dbapi_connection
         for start in range(0, count, 10_000):
@@ -84,6 +84,7 @@ def plans(engine: sa.Engine, table: str) -> None:
         "replaced": ":v;",
         "new_version": b"w",
         "new_metadata": "{}",
+        "new_long": None,
         "new_id": "a" * 20,
         "new_body": b"",
     }

@@ -137,7 +137,8 @@ class SqlBackdoor:
         """Cut the metadata off in the middle."""
         with self._console() as (connection, table, _):
             here = table.c.object_key == key.encode()
-            connection.execute(sa.update(table).where(here).values(metadata='{"broken'))
+            whole = {"metadata_long": None} if "metadata_long" in table.c else {}
+            connection.execute(sa.update(table).where(here).values(metadata='{"broken', **whole))
 
     def put_future(self, key: str, body: bytes) -> None:
         """Mark the tables as of the next layout, which this release must not write."""
@@ -186,7 +187,7 @@ class SqlBackdoor:
             storage.prepare()
         meta = sa.table(meta_table(self._table()), sa.column("name"), sa.column("value"))
         with self._engine() as connection:
-            yield connection, object_table(self._table()), meta
+            yield connection, object_table(self._table(), connection.dialect.name), meta
             connection.commit()
 
 

@@ -114,7 +114,7 @@ class _Injector(ABC):
             engine,
             database,
             options,
-            statements=Statements(**harmed),
+            statements=replace(own, **harmed),
             calls=partial(WatchedCalls, self),
         )
         self._handles.append(storage)

@@ -29,6 +29,7 @@ from wenchang.storage.keys import (
 from wenchang.storage.outcomes import LINEAGE_LIMIT, UNKNOWN_ID, Found, Lineage
 
 __all__ = [
+    "INDEXED_METADATA_BYTES",
     "LINEAGE_CHARACTERS",
     "LINEAGE_PAIRS",
     "decode_version",
@@ -36,7 +37,9 @@ __all__ = [
     "encode_version",
     "found",
     "listed",
+    "listed_if_there",
     "replaced_pair",
+    "split_metadata",
     "stored",
     "versions",
 ]
@@ -48,6 +51,9 @@ LINEAGE_PAIRS: Final = 3 * LINEAGE_LIMIT
 deeper they go, the longer a lost connection may take to replace while others write on."""
 LINEAGE_CHARACTERS: Final = LINEAGE_PAIRS * 21
 """Characters kept of a stored lineage: a write of ours is `id;` there, for its version is its id."""
+
+INDEXED_METADATA_BYTES: Final = 1500
+"""Bytes of metadata that PostgreSQL's index carries, beside a key of 900 and a namespace of 124."""
 
 _WRITE_ID: Final = re.compile(r"[0-9a-f]{20}")
 _MAX_VERSION: Final = 256
@@ -61,6 +67,13 @@ _dump = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=("
 def encode_metadata(metadata: dict[str, str]) -> str:
     """Return checked metadata as the text that is stored."""
     return _dump(metadata) if metadata else "{}"
+
+
+def split_metadata(text: str) -> tuple[str | None, str | None]:
+    """Return metadata for the column that is indexed, or for the one that is not."""
+    if len(text) > INDEXED_METADATA_BYTES or len(text.encode()) > INDEXED_METADATA_BYTES:
+        return None, text
+    return text, None
 
 
 def decode_metadata(text: Any) -> dict[str, str]:
@@ -143,6 +156,13 @@ def listed(rows: Sequence[Row]) -> list[ListedObject]:
     names = _keys(keys)
     entries = _listed(names, _decode_page(texts), _tokens(tokens))
     return [entry for entry in entries if entry.key is not None] if None in names else entries
+
+
+def listed_if_there(rows: Sequence[Row]) -> list[ListedObject]:
+    """Return the same, without rows whose version is None."""
+    if rows and None in [row[2] for row in rows]:
+        rows = [row for row in rows if row[2] is not None]
+    return listed(rows)
 
 
 def versions(rows: Sequence[Row]) -> list[tuple[str, str]]:

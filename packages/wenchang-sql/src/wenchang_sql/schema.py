@@ -59,8 +59,10 @@ CREATE TABLE IF NOT EXISTS {meta} (
     value TEXT NOT NULL
 ) WITHOUT ROWID""",
     ),
-    # bytea, not text: its order and equality depend on no collation. Bodies that do not fit into the
-    # row lie in the TOAST table, which a listing does not touch.
+    # bytea, not text: its order and equality depend on no collation. Rows lie where they were written,
+    # so that a page of a large table would visit as many blocks as it has rows; the primary key
+    # therefore carries what a listing shows. An entry of an index has at most 2,704 bytes, hence the
+    # second column for metadata that is longer than `rows.INDEXED_METADATA_BYTES`.
     "postgresql": (
         """\
 CREATE TABLE IF NOT EXISTS {table} (
@@ -68,10 +70,11 @@ CREATE TABLE IF NOT EXISTS {table} (
     object_key bytea NOT NULL,
     version bytea NOT NULL,
     metadata text,
+    metadata_long text,
     write_id text,
     lineage text,
     body bytea NOT NULL,
-    PRIMARY KEY (namespace, object_key)
+    PRIMARY KEY (namespace, object_key) INCLUDE (version, metadata)
 )""",
         """\
 CREATE TABLE IF NOT EXISTS {meta} (

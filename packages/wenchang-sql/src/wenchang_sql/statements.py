@@ -20,11 +20,13 @@ from wenchang_sql.rows import LINEAGE_CHARACTERS
 __all__ = ["Prepared", "Statements", "build_expressions", "object_table", "prepare"]
 
 
-def object_table(table: str) -> sa.TableClause:
+def object_table(table: str, dialect_name: str) -> sa.TableClause:
     """Return the table of objects, for building statements (the DDL is in `schema`)."""
     schema, _, name = table.rpartition(".")
+    more = (sa.column("metadata_long", sa.String),) if dialect_name == "postgresql" else ()
     return sa.table(
         name,
+        *more,
         sa.column("namespace", sa.LargeBinary),
         sa.column("object_key", sa.LargeBinary),
         sa.column("version", sa.LargeBinary),
@@ -87,7 +89,8 @@ class Statements:
     """The statements of one table on one database.
 
     Parameters: `ns`, `k` (key), `ver` (expected version), `low` and `high` (a half-open range of
-    keys), `rows` (a limit), and `new_version`, `new_metadata`, `new_id`, `new_body`; for a replace
+    keys), `rows` (a limit), `keys`, and `new_version`, `new_metadata`, `new_id`, `new_body`
+    (PostgreSQL: `new_long`); for a replace
     also `expected` and `replaced`, the version as text and as the end of a lineage pair.
     """
 
@@ -99,6 +102,8 @@ class Statements:
     put: Prepared
     replace: Prepared
     delete: Prepared
+    page_rest: Prepared | None = None
+    """Where the index of a page cannot hold every object's metadata: those of the given `keys`."""
 
     @classmethod
     def build(cls, table: str, dialect: Dialect) -> Statements:
@@ -109,7 +114,9 @@ class Statements:
 
 def build_expressions(table: str, dialect_name: str) -> dict[str, Any]:
     """Return the statements by name, as SQLAlchemy expressions."""
-    t = object_table(table)
+    t = object_table(table, dialect_name)
+    split = "metadata_long" in t.c
+    metadata = sa.func.coalesce(t.c.metadata_long, t.c.metadata) if split else t.c.metadata
     here = sa.and_(t.c.namespace == sa.bindparam("ns"), t.c.object_key == sa.bindparam("k"))
     same = sa.and_(here, t.c.version == sa.bindparam("ver"))
     inside = sa.and_(
@@ -119,9 +126,16 @@ def build_expressions(table: str, dialect_name: str) -> dict[str, Any]:
     )
     limit = sa.bindparam("rows", type_=sa.Integer)
     marks = (t.c.write_id, t.c.lineage)
+    rest = {
+        "page_rest": sa.select(t.c.object_key, metadata, t.c.version).where(
+            t.c.namespace == sa.bindparam("ns"),
+            t.c.object_key == sa.any_(sa.bindparam("keys", type_=sa.ARRAY(sa.LargeBinary))),
+        )
+    }
     return {
-        "get": sa.select(t.c.body, t.c.metadata, t.c.version).where(here),
-        "read_back": sa.select(t.c.body, t.c.metadata, t.c.version, *marks).where(here),
+        **(rest if split else {}),
+        "get": sa.select(t.c.body, metadata, t.c.version).where(here),
+        "read_back": sa.select(t.c.body, metadata, t.c.version, *marks).where(here),
         "page": sa.select(t.c.object_key, t.c.metadata, t.c.version)
         .where(inside)
         .order_by(t.c.object_key)
@@ -143,11 +157,21 @@ def _fresh(t: sa.TableClause) -> dict[Any, Any]:
         t.c.namespace: sa.bindparam("ns"),
         t.c.object_key: sa.bindparam("k"),
         t.c.version: sa.bindparam("new_version"),
-        t.c.metadata: sa.bindparam("new_metadata"),
+        **_content(t),
         t.c.write_id: sa.bindparam("new_id"),
         t.c.lineage: "",
+    }
+
+
+def _content(t: sa.TableClause) -> dict[Any, Any]:
+    """Return the columns of metadata and body."""
+    content: dict[Any, Any] = {
+        t.c.metadata: sa.bindparam("new_metadata"),
         t.c.body: sa.bindparam("new_body"),
     }
+    if "metadata_long" in t.c:
+        content[t.c.metadata_long] = sa.bindparam("new_long", type_=sa.String)
+    return content
 
 
 def _create(t: sa.TableClause, dialect_name: str) -> Any:
@@ -165,7 +189,7 @@ def _create(t: sa.TableClause, dialect_name: str) -> Any:
 
 def _put(t: sa.TableClause, dialect_name: str) -> Any:
     """Insert or replace, whatever is there."""
-    changed = ("version", "metadata", "write_id", "lineage", "body")
+    changed = [column.name for column in t.c if column.name not in {"namespace", "object_key"}]
     if dialect_name in {"mysql", "mariadb"}:
         # VALUES() is the one form that MariaDB and every MySQL understand.
         values = {name: sa.func.values(sa.literal_column(name)) for name in changed}
@@ -198,7 +222,6 @@ def _replace(t: sa.TableClause, same: Any) -> Any:
             (t.c.lineage, lineage),
             (t.c.write_id, sa.bindparam("new_id")),
             (t.c.version, sa.bindparam("new_version")),
-            (t.c.metadata, sa.bindparam("new_metadata")),
-            (t.c.body, sa.bindparam("new_body")),
+            *_content(t).items(),
         )
     )

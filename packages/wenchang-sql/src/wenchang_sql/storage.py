@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sqlalchemy.engine import Engine
@@ -46,6 +48,7 @@ T = TypeVar("T")
 
 # Rows of one statement: a page of any length is read in pieces, each within the time of an attempt.
 _PIECE: Final = 5_000
+_second: Final = itemgetter(1)
 # Above every key, none of which holds the byte FF.
 _END: Final = b"\xff"
 
@@ -171,17 +174,34 @@ class SqlStorage:
 
     def list_page(self, prefix: str, start_after: str | None, limit: int) -> list[ListedObject]:
         """Return a page of a listing; see `Storage.list_page`."""
-        return self._page(self._statements.page, rows.listed, prefix, start_after, limit)
+        decode = rows.listed if self._statements.page_rest is None else rows.listed_if_there
+        return self._page(self._whole_piece, decode, prefix, start_after, limit)
+
+    def _whole_piece(self, raw: Any, span: Mapping[str, Any]) -> Sequence[Any]:
+        """Read one piece of a page: keys, metadata, versions.
+
+        Where the index does not hold an object's metadata, the object is read apart, and takes the
+        place of what the index showed. If it is gone by then, its version is None.
+        """
+        found = self._statements.page.rows(raw, span)
+        rest = self._statements.page_rest
+        if rest is None or None not in map(_second, found):
+            return found
+        keys = [row[0] for row in found if row[1] is None]
+        whole = {row[0]: row for row in rest.rows(raw, {"ns": self._namespace, "keys": keys})}
+        gone = (None, None)
+        return [row if row[1] is not None else whole.get(row[0], (row[0], *gone)) for row in found]
 
     def list_versions(
         self, prefix: str, start_after: str | None, limit: int
     ) -> list[tuple[str, str]]:
         """Return keys and versions only; see `VersionLister`."""
-        return self._page(self._statements.page_versions, rows.versions, prefix, start_after, limit)
+        piece = self._statements.page_versions.rows
+        return self._page(piece, rows.versions, prefix, start_after, limit)
 
     def _page(
         self,
-        statement: Prepared,
+        read: Callable[[Any, Mapping[str, Any]], Sequence[Any]],
         decode: Callable[[Sequence[Any]], list[T]],
         prefix: str,
         start_after: str | None,
@@ -197,9 +217,7 @@ class SqlStorage:
         while low < high and len(page) < limit:
             wanted = min(limit - len(page), _PIECE)
             span = {"ns": self._namespace, "low": low, "high": high, "rows": wanted}
-            found = self._read(
-                lambda raw, span=span: statement.rows(raw, span)  # type: ignore[misc] # mypy infers no type for a default
-            )
+            found = self._read(partial(_piece, read, span))
             page.extend(decode(found))
             if len(found) < wanted:
                 break
@@ -259,10 +277,13 @@ class SqlStorage:
         parameters: dict[str, Any] = {
             **place,
             "new_version": version.encode(),
-            "new_metadata": text,
             "new_id": write_id,
             "new_body": data,
         }
+        if self._statements.page_rest is None:
+            parameters["new_metadata"] = text
+        else:
+            parameters["new_metadata"], parameters["new_long"] = rows.split_metadata(text)
         statement = self._statements.put
         if kind == "create":
             statement = self._statements.create
@@ -303,6 +324,13 @@ class SqlStorage:
     def _place(self, key: str) -> dict[str, bytes]:
         """Return the parameters that name an object."""
         return {"ns": self._namespace, "k": key.encode()}
+
+
+def _piece(
+    read: Callable[[Any, Mapping[str, Any]], Sequence[Any]], span: Mapping[str, Any], raw: Any
+) -> Sequence[Any]:
+    """Read one piece of a page on the driver's connection."""
+    return read(raw, span)
 
 
 def _counted(changed: int | None, version: str) -> Attempt:
