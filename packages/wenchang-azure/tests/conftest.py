@@ -132,7 +132,7 @@ class StubService:
             def _serve(self) -> None:
                 stub.serve(self)
 
-            do_GET = do_PUT = do_HEAD = do_DELETE = _serve  # noqa: N815 - the names that the server looks up
+            do_GET = do_PUT = do_HEAD = do_DELETE = _serve
 
             def log_message(self, *_: object) -> None:
                 """Say nothing."""

@@ -40,7 +40,7 @@ def make_client(
     account_url: str,
     container: str,
     *,
-    credential: Callable[[], Credential | None],
+    credential: Callable[[], Credential],
     api_version: str | None,
     concurrency: int,
 ) -> ContainerClient:

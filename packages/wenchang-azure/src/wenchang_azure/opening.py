@@ -75,7 +75,7 @@ def _parts(address: str) -> tuple[str, str, str]:
 
 def _access(
     account: str, container: str, options: AzureOptions
-) -> tuple[str, Callable[[], Credential | None]]:
+) -> tuple[str, Callable[[], Credential]]:
     """Return the service's URL and the credential: the first of the variables that is set."""
     url = options.endpoint or f"https://{account}.blob.core.windows.net"
     if text := os.environ.get(options.connection_string_env):
@@ -89,7 +89,7 @@ def _access(
 
 def _of_connection_string(
     text: str, account: str, container: str, options: AzureOptions
-) -> tuple[str, Callable[[], Credential | None]]:
+) -> tuple[str, Callable[[], Credential]]:
     """Read a connection string with the SDK, which knows its many forms."""
     variable = options.connection_string_env
     try:
@@ -109,11 +109,14 @@ def _of_connection_string(
         raise StorageConfigurationError(msg)
     fields = dict(part.partition("=")[::2] for part in text.split(";") if part)
     keys = {name.upper(): value for name, value in fields.items()}
-    credential: Credential | None = None
+    credential: Credential
     if "ACCOUNTKEY" in keys:
         credential = AzureNamedKeyCredential(account, keys["ACCOUNTKEY"])
     elif "SHAREDACCESSSIGNATURE" in keys:
         credential = AzureSasCredential(keys["SHAREDACCESSSIGNATURE"].removeprefix("?"))
+    else:
+        msg = f"the connection string in '{variable}' holds neither AccountKey nor SharedAccessSignature"
+        raise StorageConfigurationError(msg)
     if options.endpoint is not None:
         return options.endpoint, lambda: credential
     parts = urlsplit(client.url)
