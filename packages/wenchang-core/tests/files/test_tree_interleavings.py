@@ -19,7 +19,7 @@ import pytest
 from wenchang.errors import BackendUnavailableError, WenchangError
 from wenchang.files import _commit, _uploads
 from wenchang.files._calls import Append, Create, Put
-from wenchang.files._commit import Job
+from wenchang.files._jobs import Job
 from wenchang.files.errors import AlreadyExistsError
 from wenchang.storage.memory import InMemoryStorage
 

@@ -24,6 +24,7 @@ __all__ = [
     "Call",
     "Create",
     "Delete",
+    "DeleteFile",
     "EditFile",
     "Move",
     "Put",
@@ -41,9 +42,14 @@ MAX_SOURCE_CHARS: Final = 100
 class Call:
     """What all calls have. `effect_key` comes with `checked`, `digest` is of the arguments."""
 
-    operation: ClassVar[str]
+    NAME: ClassVar[str]
     path: str
     effect_key: str | None = None
+
+    @property
+    def operation(self) -> str:
+        """The name of the kind of call."""
+        return self.NAME
 
     def checked(self, effect_key: str | None) -> Self:
         """Return the call with its effect key; `InvalidArgumentError` for an argument no tree takes."""
@@ -93,7 +99,7 @@ class Create(_TextCall):
     """Make a new file."""
 
     __slots__ = ()
-    operation = "create"
+    NAME = "create"
 
     def decide(self, desk: Desk) -> Outcome:
         """Refuse where anything is at the path."""
@@ -106,7 +112,7 @@ class Create(_TextCall):
 class Replace(_TextCall):
     """Replace the whole content of a file at a version."""
 
-    operation: ClassVar[str] = "write"
+    NAME: ClassVar[str] = "write"
     version: str
 
     def check(self) -> None:
@@ -128,7 +134,7 @@ class Put(_TextCall):
     """Create a file or replace its content."""
 
     __slots__ = ()
-    operation = "put"
+    NAME = "put"
 
     def decide(self, desk: Desk) -> Outcome:
         """Refuse only a folder, and a path through a file."""
@@ -142,7 +148,7 @@ class Append(_TextCall):
     """Add text at the end of a file."""
 
     __slots__ = ()
-    operation = "append"
+    NAME = "append"
 
     def decide(self, desk: Desk) -> Outcome:
         """Create the file where there is none."""
@@ -159,7 +165,7 @@ class Append(_TextCall):
 class EditFile(Call):
     """Replace exact text."""
 
-    operation: ClassVar[str] = "edit"
+    NAME: ClassVar[str] = "edit"
     edits: tuple[Edit, ...]
     version: str | None = None
     source: str = ""
@@ -201,7 +207,7 @@ class EditFile(Call):
 class Restore(Call):
     """Bring a past state back as a new version."""
 
-    operation: ClassVar[str] = "restore"
+    NAME: ClassVar[str] = "restore"
     version: str
     source: str = ""
 
@@ -233,7 +239,7 @@ class Restore(Call):
 class Move(Call):
     """Move a file or a folder."""
 
-    operation: ClassVar[str] = "move"
+    NAME: ClassVar[str] = "move"
     target: str
     version: str | None = None
 
@@ -283,7 +289,7 @@ class Move(Call):
 class Delete(Call):
     """Delete a file or a folder."""
 
-    operation: ClassVar[str] = "delete"
+    NAME: ClassVar[str] = "delete"
     recursive: bool = False
     version: str | None = None
 
@@ -318,6 +324,33 @@ class Delete(Call):
         for each in removed:
             desk.remove(each)
         return Deleted(path=self.path, kind="folder", files=len(removed))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteFile(Call):
+    """Delete one file, never a folder."""
+
+    operation: ClassVar[str] = "delete-file"
+    version: str | None = None
+
+    def check(self) -> None:
+        """Check the version."""
+        if self.version is not None:
+            _check_version(self.version)
+
+    def arguments(self) -> list[Any]:
+        """The version."""
+        return [self.version]
+
+    def decide(self, desk: Desk) -> Outcome:
+        """Refuse whatever is no file."""
+        record = desk.file(self.path)
+        if record is None:
+            there = FolderEntry(path=self.path) if desk.working.has_below(self.path) else None
+            raise NotFoundError(self.path, no_file_text(self.path, there))
+        desk.check_version(record, self.version)
+        desk.remove(record)
+        return Deleted(path=self.path, kind="file", files=1)
 
 
 def _create(

@@ -6,13 +6,13 @@ settled by the commit log first, and nothing is told to any caller before the co
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 from wenchang.errors import BackendUnavailableError, UnavailableReason
+from wenchang.files._jobs import NO_RESULT, Job, Request, not_applied, own_copy
 from wenchang.files._objects import Objects, RootState, new_key
 from wenchang.files._patience import Patience
 from wenchang.files._receipts import hash_key, is_recorded, make_receipt, replay
@@ -31,55 +31,10 @@ from wenchang.files.errors import (
 )
 from wenchang.storage.errors import PreconditionFailedError, StorageError
 
-__all__ = ["Committer", "Job", "Request"]
+__all__ = ["Committer"]
 
 _UPLOAD_ATTEMPTS: Final = 3
 _STALE_ATTEMPTS: Final = 4
-_NO_RESULT: Final = object()
-
-
-class Request(Protocol):
-    """What a batch decides: a call (`_calls`), or the work of garbage collection and purge."""
-
-    @property
-    def path(self) -> str:
-        """The path it is about; "" for none."""
-        ...
-
-    @property
-    def effect_key(self) -> str | None:
-        """The caller's key for its outcome."""
-        ...
-
-    @property
-    def operation(self) -> str:
-        """Its name."""
-        ...
-
-    def digest(self) -> str:
-        """Return a digest of its arguments."""
-        ...
-
-    def decide(self, desk: Desk) -> object:
-        """Carry it out on the working state, or raise a refusal."""
-        ...
-
-
-@dataclass(eq=False, slots=True, kw_only=True)
-class Job:
-    """A request on its way. It ends in a result or an error, once."""
-
-    request: Request
-    deadline: float
-    result: object = _NO_RESULT
-    error: BaseException | None = None
-    in_flight: bool = False
-    """Whether a commit that carries it was sent and its outcome is not known yet."""
-
-    @property
-    def done(self) -> bool:
-        """Whether it has ended."""
-        return self.error is not None or self.result is not _NO_RESULT
 
 
 @dataclass(slots=True)
@@ -87,7 +42,7 @@ class _Decision:
     """What one job came to on a working state. `counts` tells whether a commit carries it."""
 
     job: Job
-    result: object = _NO_RESULT
+    result: object = NO_RESULT
     error: Exception | None = None
     counts: bool = False
 
@@ -131,7 +86,7 @@ class Committer:
         except Exception as error:  # noqa: BLE001 - every caller of the batch has to be told
             for job in jobs:
                 if not job.done:
-                    job.error = _own(_not_applied(error))
+                    job.error = own_copy(not_applied(error))
 
     def _commit(self, batch: _Batch, jobs: Sequence[Job]) -> None:
         state = self._objects.cached_root()
@@ -204,7 +159,7 @@ class Committer:
                 decision.error = TreeStateError("missing_object")
             except Exception as error:  # noqa: BLE001 - it ends its own call and no other
                 working.back_to(mark)
-                decision.error = _not_applied(error)
+                decision.error = not_applied(error)
             decision.counts = working.mark() != mark
             decisions.append(decision)
         return working, decisions
@@ -262,7 +217,7 @@ class Committer:
             # An upload whose answer was lost is given up for a fresh key; any other failure is final.
             if error is not None and (lasting or not _is_unknown(error)):
                 for number in uploads.jobs_of(key):
-                    decisions[number].job.error = _own(_not_applied(error))
+                    decisions[number].job.error = own_copy(not_applied(error))
         for error in errors[len(contents) :]:
             if error is not None and (lasting or not _is_unknown(error)):
                 return _End("failed", error)
@@ -383,7 +338,7 @@ def _after_failure(decisions: Sequence[_Decision], end: _End) -> None:
                 unknown.__cause__ = error
                 decision.job.error = unknown
             else:
-                decision.job.error = _own(_not_applied(error))
+                decision.job.error = own_copy(not_applied(error))
 
 
 def _stands_in_log(ours: Root, now: Root) -> bool:
@@ -398,24 +353,3 @@ def _publish(decisions: Sequence[_Decision]) -> None:
 
 def _is_unknown(error: Exception) -> bool:
     return isinstance(error, BackendUnavailableError) and error.outcome != "not_applied"
-
-
-def _not_applied(error: Exception) -> Exception:
-    """Return the error for a call that certainly changed nothing, whatever became of its uploads."""
-    if isinstance(error, StaleSnapshotError):
-        return TreeStateError("missing_object")
-    if isinstance(error, BackendUnavailableError) and error.outcome != "not_applied":
-        plain = BackendUnavailableError(error.reason, outcome="not_applied")
-        plain.__cause__ = error
-        return plain
-    return error
-
-
-def _own(error: Exception) -> Exception:
-    """Return a copy for one caller: an exception raised in two threads mixes up their tracebacks."""
-    try:
-        own = copy.copy(error)
-    except Exception:  # noqa: BLE001 - somebody else's exception; the original does then
-        return error
-    own.__cause__ = error.__cause__ or error
-    return own

@@ -31,6 +31,8 @@ __all__ = ["Objects", "RootState", "new_key"]
 _T = TypeVar("_T")
 _PAGE_LIMIT: Final = 1000
 _MAX_VERSIONS: Final = 65_536
+_STATE_BYTES: Final = 500
+"""What a record, a past state or a receipt takes in memory, about."""
 _ROOT_METADATA: Final = {"kind": "root"}
 _KEY_ROOM: Final = 80
 """Bytes that a tree's own part of a key may take."""
@@ -144,22 +146,21 @@ class Objects:
             return root.inline
         cached = self._pages.get(ref.key)
         if cached is None:
-            data = self._get(ref.key)
-            cached = decode_page(data)
-            self._pages.put(ref.key, cached, len(data))
+            cached = decode_page(self._get(ref.key))
+            self.note_page(ref.key, cached)
         return cached
 
-    def note_page(self, key: str, page: Page, size: int) -> None:
+    def note_page(self, key: str, page: Page) -> None:
         """Keep a page that was just uploaded."""
-        self._pages.put(key, page, size)
+        states = len(page.records) + sum(len(each.history) for each in page.records)
+        self._pages.put(key, page, states * _STATE_BYTES)
 
     def receipts(self, page: ReceiptPage) -> tuple[Receipt, ...]:
         """Return the receipts of a receipt page; `StaleSnapshotError` where it has been removed."""
         cached = self._receipts.get(page.key)
         if cached is None:
-            data = self._get(page.key)
-            cached = decode_receipts(data)
-            self._receipts.put(page.key, cached, len(data))
+            cached = decode_receipts(self._get(page.key))
+            self._receipts.put(page.key, cached, len(cached) * _STATE_BYTES)
         return cached
 
     def content(self, key: str) -> bytes:

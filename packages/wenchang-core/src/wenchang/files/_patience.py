@@ -24,8 +24,8 @@ class Patience:
         self._policy = policy
         self._monotonic = monotonic
         self._sleep = sleep
-        # Jitter spreads the rivals of a race; it protects nothing.
-        self._rng = random.Random()  # noqa: S311 - not a secret
+        # The system's, since a forked child must not pause in step with its parent.
+        self._rng = random.SystemRandom()
 
     def deadline(self) -> float:
         """Return the moment at which a call that begins now gives up."""

@@ -13,7 +13,8 @@ import weakref
 from typing import Final
 
 from wenchang.errors import BackendUnavailableError
-from wenchang.files._commit import Committer, Job, Request
+from wenchang.files._commit import Committer
+from wenchang.files._jobs import Job, Request
 from wenchang.files.policy import TreePolicy
 
 __all__ = ["CommitQueue"]

@@ -123,4 +123,4 @@ class Uploads:
         self._objects.upload(page.key, page.data, {"kind": kind})
         self.made.add(page.key)
         if page.page is not None:
-            self._objects.note_page(page.key, page.page, len(page.data))
+            self._objects.note_page(page.key, page.page)

@@ -171,7 +171,9 @@ class Working:
         """Empty the tree under a new incarnation and an epoch over `above`; nothing else may follow."""
         self.incarnation = random_name()
         self.epoch = max(self.epoch, above) + 1
-        self._firsts, self._refs, self._copies = [""], [None], {}
+        self._firsts = [""]
+        self._refs = [None]
+        self._copies = {}
         self.receipts, self._receipt_pages = [], ()
         self.files = self.bytes = self.past = 0
         self.touched = True

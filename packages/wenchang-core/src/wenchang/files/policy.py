@@ -63,7 +63,7 @@ class TreePolicy:
     batch: int = 64
     parallel: int = 16
     content_cache_bytes: int = 32 * 1024 * 1024
-    page_cache_bytes: int = 16 * 1024 * 1024
+    page_cache_bytes: int = 64 * 1024 * 1024
     page_entries: int = 512
     page_bytes: int = 64 * 1024
     inline_entries: int = 256
