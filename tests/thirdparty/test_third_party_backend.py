@@ -61,7 +61,9 @@ def test_it_is_no_longer_than_the_tutorial_promises():
 
 def test_the_tutorial_builds_exactly_this_package():
     parts = re.findall(
-        r'^```python title="wenchang_dbm.py"\n(.*?)^```', TUTORIAL.read_text("utf-8"), re.M | re.S
+        r'^```python title="wenchang_dbm.py"\n(.*?)^```',
+        TUTORIAL.read_text("utf-8"),
+        re.MULTILINE | re.DOTALL,
     )
     whole = "".join(parts)
     assert whole == MODULE.read_text(encoding="utf-8")
