@@ -12,12 +12,14 @@ which mounts others.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
-from wenchang.files.errors import EntryKind, FileToolError, InvalidArgumentError
+from wenchang.errors import WenchangError
+from wenchang.files.errors import EntryKind, InvalidArgumentError
 from wenchang.files.paths import ROOT, canonical, canonical_file
 
 __all__ = [
@@ -42,6 +44,8 @@ __all__ = [
 MAX_ITEMS: Final = 10_000
 """Files that one listing or search looks at, at most."""
 DEFAULT_READ_LINES: Final = 2_000
+
+_ErrorT = TypeVar("_ErrorT", bound=WenchangError)
 
 Accept: TypeAlias = Callable[[str], bool]
 """Tells of an absolute path whether the caller wants it."""
@@ -251,8 +255,7 @@ class FileBackend(Protocol):
     ) -> FileRemoval:
         """Delete one file, whatever it holds: nothing of it is decoded.
 
-        Raises `NotFoundError` where nothing is, `AlreadyExistsError` of kind folder where files lie
-        beneath the path, `VersionConflictError`.
+        Raises `NotFoundError` where there is no file, a folder included, and `VersionConflictError`.
         """
         ...
 
@@ -285,8 +288,8 @@ def check_at_least(argument: str, value: object, least: int) -> None:
         raise InvalidArgumentError(argument, f"it must be a whole number of at least {least}")
 
 
-def relocated(error: FileToolError, prefix: str) -> FileToolError:
-    """Return an error whose path, and the path in whose text, begin with `prefix`.
+def relocated(error: _ErrorT, prefix: str) -> _ErrorT:
+    """Return a copy of an error whose path, in its text too, begins with `prefix`.
 
     An error without a path is returned as it is.
     """
@@ -294,10 +297,9 @@ def relocated(error: FileToolError, prefix: str) -> FileToolError:
     if not isinstance(path, str) or not prefix:
         return error
     moved = prefix.removesuffix("/") if path in (ROOT, "/") else prefix + path
-    text = _named(str(error), path, moved)
-    # Not through the constructor: each class has another, and the text is settled already.
-    copied = type(error).__new__(type(error), text)
-    copied.__dict__.update(error.__dict__)
+    copied = copy.copy(error)
+    copied.detail = _named(error.detail, path, moved)
+    copied.args = (copied.detail,)
     copied.__dict__["path"] = moved
     return copied
 

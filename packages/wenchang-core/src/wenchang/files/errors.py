@@ -12,7 +12,8 @@
     │       └── InvalidArgumentError      INVALID_ARGUMENT    argument, entries
     ├── PermanentError
     │   ├── TreeStateError                TREE_STATE          reason, path
-    │   └── NoFilesError                  NO_FILES            scope
+    │   ├── NoFilesError                  NO_FILES            scope
+    │   └── NoTenantError                 NO_TENANT
     └── TransientError
         ├── StaleSnapshotError            UNAVAILABLE
         └── BackendUnavailableError       UNAVAILABLE         (`wenchang.errors`)
@@ -37,6 +38,7 @@ __all__ = [
     "InvalidArgumentError",
     "LimitExceededError",
     "NoFilesError",
+    "NoTenantError",
     "NotFoundError",
     "StaleSnapshotError",
     "TreeStateError",
@@ -225,6 +227,19 @@ class NoFilesError(PermanentError):
             "scopes."
         )
         self.scope = scope
+
+
+class NoTenantError(PermanentError):
+    """The run has no tenant, so there is no place that its files could lie in."""
+
+    code = "NO_TENANT"
+
+    def __init__(self) -> None:
+        """Say who has to act."""
+        super().__init__(
+            "This run has no tenant, so it has no files. The application has to name the tenant "
+            "of each run."
+        )
 
 
 class StaleSnapshotError(TransientError):

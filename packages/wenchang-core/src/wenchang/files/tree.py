@@ -256,6 +256,13 @@ class FileTree:
         call = calls.Delete(path=canonical_file(path), recursive=recursive, version=version)
         return self._run(call, Deleted, effect_key)
 
+    def delete_file(
+        self, path: str, version: str | None = None, *, effect_key: str | None = None
+    ) -> Deleted:
+        """Delete one file as `delete` does; a folder is a `NotFoundError`, which a receipt keeps."""
+        call = calls.DeleteFile(path=canonical_file(path), version=version)
+        return self._run(call, Deleted, effect_key)
+
     def restore(
         self, path: str, version: str, *, effect_key: str | None = None, source: str = ""
     ) -> Written:
