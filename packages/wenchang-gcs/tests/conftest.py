@@ -210,7 +210,7 @@ def stub() -> Iterator[StubService]:
             self.end_headers()
             self.wfile.write(data)
 
-        do_GET = do_POST = do_DELETE = handle_request  # noqa: N815 - the names that http.server calls
+        do_GET = do_POST = do_DELETE = handle_request
 
         def log_message(self, *_: object) -> None:
             pass

@@ -8,7 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wenchang.storage.keys import MAX_METADATA_BYTES, UNREADABLE_METADATA, metadata_size
+from wenchang.storage import InvalidStorageMetadataError, MetadataTooLargeError
+from wenchang.storage.keys import (
+    MAX_METADATA_BYTES,
+    UNREADABLE_METADATA,
+    check_metadata,
+    metadata_size,
+)
 from wenchang.storage.outcomes import LINEAGE_LIMIT, new_write_id
 from wenchang_gcs.marks import (
     MAX_EXTRA_BYTES,
@@ -21,6 +27,11 @@ from wenchang_gcs.tokens import Token
 
 ID = "0123456789abcdef0123"
 LONGEST = str(Token(generation=2**63 - 1, metageneration=2**63 - 1, min_writer=999_999, extra=True))
+
+
+def many_names(count):
+    return {f"n{number}": "" for number in range(count)}
+
 
 names = st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True).filter(
     lambda name: not name.startswith("wenchang-")
@@ -39,6 +50,22 @@ def test_metadata_and_marks_come_back_equal(metadata, lineage):
     write_id = new_write_id()
     stored = encode_marks(metadata, write_id, lineage, {})
     assert decode_marks(stored) == Marks(metadata=metadata, write_id=write_id, lineage=lineage)
+
+
+odd_text = st.text(
+    st.sampled_from("aA-0\n\t\x00\x7f\x85\ud800\u2028 é文😀\ufdd0"), max_size=4
+) | st.sampled_from(["wenchang-id", "a" * 64, "a" * 65, "x" * 5000, "文" * 1666])
+
+
+@given(st.dictionaries(odd_text, odd_text, max_size=5) | st.integers(58, 66).map(many_names))
+def test_a_strangers_map_is_taken_exactly_where_the_contract_would_take_it(metadata):
+    try:
+        check_metadata(metadata)
+        kept = metadata
+    except (InvalidStorageMetadataError, MetadataTooLargeError):
+        kept = {}
+    own = any(name.startswith("wenchang-") for name in metadata)
+    assert own or decode_marks(metadata).metadata == kept
 
 
 def test_all_that_one_object_can_hold_fits_the_limit_of_the_service():

@@ -10,7 +10,9 @@ import pytest
 from wenchang.errors import BackendUnavailableError
 from wenchang.storage import PreconditionFailedError, StorageRejectedError
 from wenchang.storage.keys import UNREADABLE_METADATA
+from wenchang.storage.outcomes import RetryPolicy
 from wenchang_conformance.faults import Fault, FaultProxy, Rule, Steps, gcs_error, matching
+from wenchang_gcs.calls import Call
 
 WRITES = matching("POST", "DELETE")
 KINDS = ("put", "create", "replace", "delete")
@@ -348,6 +350,36 @@ def test_b11_the_wait_that_the_service_asks_for_is_kept(behind):
     assert proxy.log.total == 1, "a wait beyond the deadline is not begun"
 
 
+@pytest.mark.parametrize("times", [1, None])
+@pytest.mark.parametrize(
+    "fault",
+    [Fault.answer_in_front(503), Fault.drop_answer(), Fault.hang()],
+    ids=lambda one: one.name,
+)
+def test_out_unknown_a_put_that_could_not_look_first_was_not_sent(
+    stub, storage, behind, fault, times
+):
+    proxy, handle = behind
+    call = call_of("put", handle, storage)
+    stub.kinds()
+    proxy.script(Rule(fault=fault, match=matching("GET"), times=times))
+    if times == 1:
+        assert call() == storage.get("k").version
+        return
+    with pytest.raises(BackendUnavailableError) as caught:
+        call()
+    assert caught.value.outcome == "not_applied"
+    assert "upload" not in stub.kinds()
+
+
+def test_out_mapped_a_put_that_may_not_look_first_is_rejected(stub, storage):
+    stub.instead = lambda asked: refusal(403, "forbidden") if asked.kind == "head" else None
+    with pytest.raises(StorageRejectedError) as caught:
+        storage.put("k", b"x", {})
+    assert caught.value.kind == "permission"
+    assert stub.kinds() == ["head"]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("status", [429, 500, 503])
 def test_out_landed_a_bare_error_behind_a_landed_write_is_success(
@@ -588,6 +620,14 @@ def test_out_bounded_a_listing_of_many_pages_has_one_deadline(stub, open_at):
     with pytest.raises(BackendUnavailableError) as caught:
         storage.list_page("", None, 10)
     assert caught.value.outcome == "not_applied"
+
+
+def test_out_bounded_the_steps_of_a_call_share_its_deadline():
+    policy = RetryPolicy(deadline=50.0, attempt_timeout=7.0)
+    call = Call(policy)
+    first, second = call.settler().policy, call.settler().policy
+    assert 0 < second.deadline < first.deadline < policy.deadline
+    assert first.attempt_timeout == 7.0
 
 
 def test_a_prefix_of_its_own_is_put_before_every_key(stub, open_at):

@@ -18,7 +18,7 @@ from google.api_core import exceptions as api
 from google.auth import exceptions as auth
 from google.cloud.storage import exceptions as media
 
-from wenchang.storage import StorageError, StorageRejectedError
+from wenchang.storage import StorageRejectedError
 from wenchang.storage.bounded import CallNotStartedError, CallTimedOutError
 from wenchang.storage.errors import RejectionKind
 from wenchang.storage.outcomes import Ambiguous, Busy, NotSent, Refused, Rejected
@@ -77,8 +77,6 @@ def classify(error: Exception, subject: Subject = "object") -> Failure:
     `Refused` stands for a failed precondition or a missing object: calls that have no precondition
     must look at `is_absent` first.
     """
-    if isinstance(error, StorageError):
-        return Rejected(error=error)
     if isinstance(error, CallNotStartedError):
         return NotSent(error=error, timed_out=True)
     if isinstance(error, CallTimedOutError):

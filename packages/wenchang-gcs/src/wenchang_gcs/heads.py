@@ -14,7 +14,7 @@ from wenchang_gcs.tokens import Token
 if TYPE_CHECKING:
     from google.cloud.storage import Blob
 
-__all__ = ["Head", "check_format"]
+__all__ = ["Head", "HeadCache", "check_format"]
 
 _PATCHES: Final = LINEAGE_LIMIT - 1
 
@@ -33,7 +33,8 @@ class Head:
         if generation is None or metageneration is None:
             msg = "the answer names no generation"
             raise ValueError(msg)
-        marks = decode_marks(blob.metadata)
+        # `blob.metadata` copies deeply, which would take longer than all that is done here.
+        marks = decode_marks(blob._properties.get("metadata"))  # noqa: SLF001 - as said above
         token = Token(
             generation=int(generation),
             metageneration=int(metageneration),
@@ -91,6 +92,30 @@ class Head:
         ours = self.marks.write_id
         write_id = UNKNOWN_ID if ours is not None and self._patched else ours
         memory.remember(key, self.version, write_id, self._lineage)
+
+
+class HeadCache:
+    """Heads by name, generation and metageneration, which together never stand for anything else.
+
+    A repeated listing so takes the metadata of each object apart only once. Bounded; when it is full it
+    begins anew. Safe over threads and fork without a lock: each step is one operation on a dict.
+    """
+
+    def __init__(self, limit: int = 8192) -> None:
+        """Make an empty cache of at most `limit` heads."""
+        self._limit = limit
+        self._heads: dict[tuple[str, object, object], Head] = {}
+
+    def of(self, blob: Blob) -> Head:
+        """Return the head in an answer of the service; see `Head.of`."""
+        place = (blob.name, blob.generation, blob.metageneration)
+        head = self._heads.get(place)
+        if head is None:
+            head = Head.of(blob)
+            if len(self._heads) >= self._limit:
+                self._heads = {}
+            self._heads[place] = head
+        return head
 
 
 def check_format(min_writer: int) -> None:

@@ -15,6 +15,8 @@ from typing import Final
 
 from wenchang.storage import InvalidStorageMetadataError, MetadataTooLargeError
 from wenchang.storage.keys import (
+    MAX_METADATA_BYTES,
+    MAX_METADATA_ENTRIES,
     RESERVED_METADATA_PREFIX,
     UNREADABLE_METADATA,
     check_metadata,
@@ -40,6 +42,7 @@ _TOOLS: Final = "goog-reserved-"
 """Names that Google's own tools add to what they upload."""
 _WRITE_ID: Final = re.compile(r"[0-9a-f]{20}")
 _NUMBER: Final = re.compile(r"[1-9][0-9]{0,5}")
+_PLAIN_NAME: Final = re.compile(r"(?!wenchang-)[a-z][a-z0-9-]{0,63}")
 _VERSION: Final = re.compile(r"[0-9.:wx]{1,64}")
 
 
@@ -79,7 +82,7 @@ def decode_marks(stored: Mapping[str, str] | None) -> Marks:
     writer = marks.get(_MIN_WRITER, "")
     min_writer = int(writer) if _NUMBER.fullmatch(writer) else FORMAT
     extra = {name: value for name, value in marks.items() if name not in _KNOWN}
-    lineage = _lineage(marks.get(_LINEAGE, "[]"))
+    lineage = _lineage(marks[_LINEAGE]) if _LINEAGE in marks else ()
     problem = _problem(own, marks, extra)
     if problem is None and lineage is None:
         problem = "its lineage is damaged"
@@ -108,15 +111,29 @@ def _problem(metadata: dict[str, str], marks: dict[str, str], extra: dict[str, s
     """Say what is wrong with an object that has our marks, or None."""
     if not _WRITE_ID.fullmatch(marks.get(_ID, "")):
         return "its write id is damaged"
-    if not all(_NUMBER.fullmatch(marks.get(name, "")) for name in (_FORMAT, _MIN_WRITER)):
+    if not (
+        _NUMBER.fullmatch(marks.get(_FORMAT, "")) and _NUMBER.fullmatch(marks.get(_MIN_WRITER, ""))
+    ):
         return "it names no format"
-    if metadata_size(extra) > MAX_EXTRA_BYTES:
+    if extra and metadata_size(extra) > MAX_EXTRA_BYTES:
         return "marks of a newer format are too long"
     return None if _keeps_the_rules(metadata) else "its metadata breaks the rules"
 
 
 def _keeps_the_rules(metadata: dict[str, str]) -> bool:
+    """Tell whether `check_metadata` would accept the map.
+
+    Most maps are seen at once to keep every rule, which halves the time that a listing takes.
+    """
     try:
+        text = "".join(metadata.values())
+        if (
+            text.isprintable()
+            and len(metadata) <= MAX_METADATA_ENTRIES
+            and 4 * len(text) + 64 * len(metadata) <= MAX_METADATA_BYTES
+            and all(map(_PLAIN_NAME.fullmatch, metadata))
+        ):
+            return True
         check_metadata(metadata)
     except (TypeError, InvalidStorageMetadataError, MetadataTooLargeError):
         return False

@@ -12,7 +12,7 @@ from wenchang.storage.bounded import BoundedCalls
 from wenchang.storage.outcomes import Ambiguous, Applied, Attempt, Done, ReadAttempt, Refused
 from wenchang_gcs.calls import Timer
 from wenchang_gcs.errors import Subject, classify, is_absent
-from wenchang_gcs.heads import Head
+from wenchang_gcs.heads import Head, HeadCache
 from wenchang_gcs.marks import decode_marks
 from wenchang_gcs.tokens import Token
 
@@ -52,6 +52,7 @@ class Requests:
         """Send at most `concurrency` requests at once."""
         self._bucket = bucket
         self._calls = BoundedCalls(concurrency)
+        self._heads = HeadCache()
 
     def close(self) -> None:
         """Close idle connections and threads."""
@@ -140,7 +141,7 @@ class Requests:
                 timeout=seconds,
             )
             blobs = next(iterator.pages, ())
-            entries = tuple((blob.name, Head.of(blob)) for blob in blobs)
+            entries = tuple((blob.name, self._heads.of(blob)) for blob in blobs)
             return Page(entries=entries, following=iterator.next_page_token)
 
         return self._read(read, seconds, "bucket")
