@@ -111,7 +111,7 @@ class Handler(BaseHTTPRequestHandler):
             return None
         return self._answer(200, present[0], ETag=present[1])
 
-    do_GET = do_HEAD = do_PUT = do_DELETE = _handle  # noqa: N815 - the names http.server calls
+    do_GET = do_HEAD = do_PUT = do_DELETE = _handle
 
 
 @dataclass
