@@ -65,7 +65,7 @@ class Files:
         settings: FileSettings | None = None,
         *,
         role: str = "owner",
-        policy: ScopePolicy | None = None,
+        roles: ScopePolicy | None = None,
         on_call: Any = None,
         **options: Any,
     ) -> None:
@@ -77,7 +77,7 @@ class Files:
         self.tools = FileTools(
             self.accounts,
             Identity({self.settings.scope: ScopeGrant(entity, role)}),
-            policy or ScopePolicy(),
+            roles or ScopePolicy(),
             source="tests",
             on_call=on_call,
         )
