@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 
 __all__ = ["S3Backdoor", "hooks", "open_spawned", "sdk_errors"]
 
-_DEADLINE: Final = 3.0
-_ATTEMPT: Final = 0.6
+_DEADLINE: Final = 4.0
+_ATTEMPT: Final = 1.0
 _CODED: Final[Mapping[FaultKind, Fault]] = {
     FaultKind.BUSY_CONFLICT: s3_error(409, "ConditionalRequestConflict"),
     FaultKind.BUSY_RATE: s3_error(429, "TooManyRequests"),
