@@ -1,4 +1,4 @@
-"""The demo: two agents share one memory at the same time, and no acknowledged line is lost.
+"""The demo: two agents share one memory and one folder of files, and no acknowledged line is lost.
 
 Run it with `python3 dev.py demo`. It starts the real server, connects two real MCP clients, and checks
 at the end, by reading the storage past the server, that everything acknowledged is there exactly once.
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import transcript as say
 from agents import Agent, Ledger, Payload
+from folder import check_folder, share_a_folder
 from mcp import Client
 from notes import Note, read_notes
 from platformdirs import user_data_path
@@ -58,12 +59,12 @@ def main() -> int:
     say.heading("One server, two agents, streamable HTTP")
     with http_server(storage, config) as url:
         say.says("server", f"listens at {url}")
-        asyncio.run(over_http(url, [n for n in notes if n.area != "system"], ledger))
+        log = asyncio.run(over_http(url, [n for n in notes if n.area != "system"], ledger))
     say.heading("The same storage again: one stdio server for each agent")
     asyncio.run(over_stdio(storage, config, ledger))
     say.heading("The check: the storage is read past the servers")
-    kept = check(storage, ledger)
-    report(storage, folder, ledger, time.monotonic() - began, kept=kept)
+    kept = check(storage, ledger, log)
+    report(storage, folder, ledger, len(log), time.monotonic() - began, kept=kept)
     return 0 if kept else 1
 
 
@@ -89,8 +90,8 @@ def seed_curated(storage: str, notes: list[Note]) -> None:
     close(backend)
 
 
-async def over_http(url: str, notes: list[Note], ledger: Ledger) -> None:
-    """Seed the memory through the tools, then let both agents at it."""
+async def over_http(url: str, notes: list[Note], ledger: Ledger) -> list[str]:
+    """Seed the memory through the tools, let both agents at it; then they share a folder."""
     async with Client(url) as first, Client(url) as second:
         ada, bo = Agent("Ada", first, ledger, 1), Agent("Bo", second, ledger, 2)
         # Each agent files every other note, both at once.
@@ -102,6 +103,8 @@ async def over_http(url: str, notes: list[Note], ledger: Ledger) -> None:
         await merge_whole_files(ada, bo)
         await meet_the_limits(ada, bo)
         await clean_up(ada, bo)
+        say.heading("The file tools: a folder is built, moved, and an edit undone")
+        return await share_a_folder(ada, bo)
 
 
 async def over_stdio(storage: str, config: Path, ledger: Ledger) -> None:
@@ -275,7 +278,7 @@ def expect(payload: Payload, error: str) -> None:
         raise SystemExit(msg)
 
 
-def check(storage: str, ledger: Ledger) -> bool:
+def check(storage: str, ledger: Ledger, log: list[str]) -> bool:
     """Read every file that the agents were promised lines in; count each line."""
     backend = open_storage(storage)
     store = MemoryStore(backend)
@@ -287,6 +290,7 @@ def check(storage: str, ledger: Ledger) -> bool:
         say.says(
             "check", f"{scope}/{area}/{name}: {len(promised)} acknowledged, {len(wrong)} wrong"
         )
+    kept = check_folder(backend, ENTITIES["user"], log) and kept
     close(backend)
     return kept
 
@@ -298,24 +302,26 @@ def close(backend: object) -> None:
         closing()
 
 
-def report(storage: str, folder: Path, ledger: Ledger, seconds: float, *, kept: bool) -> None:
+def report(
+    storage: str, folder: Path, ledger: Ledger, logged: int, seconds: float, *, kept: bool
+) -> None:
     """Say how it went, where the data lies, and how to connect a host."""
     events = ledger.events
-    promised = sum(len(lines) for lines in ledger.promised.values())
+    promised = logged + sum(len(lines) for lines in ledger.promised.values())
     say.verdict(
         f"{promised} acknowledged lines, {events['VersionConflictError']} conflicts merged, "
         f"{'none lost, none doubled' if kept else 'SOME LOST OR DOUBLED'} ({seconds:.1f} s).",
         good=kept,
     )
     say.plain(f"\nThe demo's memory lies in {folder}\n")
-    entry = {"command": sys.executable, "args": ["-m", "wenchang", "serve"]}
-    say.plain("To give your own agents a memory, add this to your MCP host:\n")
+    entry = {"command": sys.executable, "args": ["-m", "wenchang", "serve", "--tools", "both"]}
+    say.plain("To give your own agents memory and files, add this to your MCP host:\n")
     say.plain("  Claude Desktop, Cursor and others (mcpServers in their JSON configuration)")
     say.plain(json.dumps({"mcpServers": {"wenchang": entry}}, indent=2, ensure_ascii=False))
     say.plain("\n  VS Code (.vscode/mcp.json)")
     say.plain(json.dumps({"servers": {"wenchang": {"type": "stdio", **entry}}}, indent=2))
     say.plain("\n  Claude Code")
-    say.plain(f"claude mcp add wenchang -- {sys.executable} -m wenchang serve")
+    say.plain(f"claude mcp add wenchang -- {sys.executable} -m wenchang serve --tools both")
     say.plain("\nTo see this demo's memory instead, add these arguments:")
     scopes = f"--scope user={ENTITIES['user']} --scope team={ENTITIES['team']}:member"
     say.plain(f"--storage {storage} {scopes}")

@@ -25,6 +25,9 @@ max_file_bytes = 4096
 list_page_size = 5
 scope_priority = ["user", "team"]
 
+[files]
+history = 10
+
 [server]
 source = "demo"
 """
@@ -36,7 +39,10 @@ class ServerDidNotStartError(Exception):
 
 def command(storage: str, config: Path) -> list[str]:
     """Return the arguments, after the interpreter, that serve `storage`."""
-    return ["-m", "wenchang", "serve", "--storage", storage, "--config", str(config)]
+    return [
+        *("-m", "wenchang", "serve", "--tools", "both"),
+        *("--storage", storage, "--config", str(config)),
+    ]
 
 
 def stdio_server(storage: str, config: Path) -> StdioServerParameters:
