@@ -13,7 +13,14 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from wenchang.storage import StorageConfigurationError, StorageRejectedError, open_storage
+import wenchang_s3
+from wenchang.storage import (
+    Storage,
+    StorageConfigurationError,
+    StorageRejectedError,
+    VersionLister,
+    open_storage,
+)
 from wenchang.storage.locations import StorageLocation
 from wenchang_s3 import S3Storage
 from wenchang_s3.clients import OwnClient
@@ -249,3 +256,32 @@ def test_the_package_and_its_descriptor_import_no_sdk() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], check=False, timeout=60)
     assert done.returncode == 0
+
+
+# --- what the package offers ---------------------------------------------------------------------
+
+
+def test_the_public_names_are_these() -> None:
+    assert sorted(wenchang_s3.__all__) == [
+        "EndpointProof",
+        "S3Options",
+        "S3Storage",
+        "__version__",
+        "open_location",
+    ]
+    for name in wenchang_s3.__all__:
+        assert getattr(wenchang_s3, name) is not None
+    with pytest.raises(AttributeError):
+        _ = wenchang_s3.nothing
+
+
+def test_the_documented_path_leads_here() -> None:
+    from wenchang.storage.s3 import S3Storage as aliased
+
+    assert aliased is S3Storage
+
+
+def test_the_storage_keeps_the_protocols_of_the_contract() -> None:
+    storage = S3Storage("bucket")
+    assert isinstance(storage, Storage)
+    assert isinstance(storage, VersionLister)

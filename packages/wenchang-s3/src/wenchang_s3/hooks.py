@@ -30,6 +30,7 @@ from wenchang_s3.clients import OwnClient, is_amazon
 from wenchang_s3.errors import classify
 from wenchang_s3.opening import open_location, split_address
 from wenchang_s3.options import S3Options
+from wenchang_s3.storage import S3Storage
 
 if TYPE_CHECKING:
     from wenchang.storage.contract import Storage
@@ -56,7 +57,7 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
     client = OwnClient(location.options_as(S3Options)).get()
     amazon = is_amazon(client)
     backdoor = S3Backdoor(client, bucket, "/".join(filter(None, (prefix, namespace))) + "/")
-    opened: list[Storage] = []
+    opened: list[S3Storage] = []
 
     def open_one() -> Storage:
         storage = open_location(mine)
@@ -80,7 +81,7 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
         )
     finally:
         for storage in opened:
-            storage.close()  # type: ignore[attr-defined] # ours have it
+            storage.close()
         backdoor.remove_all()
         client.close()
 

@@ -27,6 +27,7 @@ from wenchang.storage.outcomes import (
     Done,
     LineageMemory,
     ReadAttempt,
+    Refused,
     Write,
     WriteKind,
     new_write_id,
@@ -348,7 +349,10 @@ class S3Storage:
             answer = self._requests.delete(name, seconds, etag=None)
             if isinstance(answer, Applied):
                 return Done(value=None)
-            return answer  # type: ignore[return-value] # nothing is refused without a condition
+            if isinstance(answer, Refused):
+                # Without a condition nothing can be refused: see `classify`.
+                raise AssertionError
+            return answer
 
         # Nobody else writes, so that it may be sent again.
         Call(self._policy).read(attempt)
