@@ -276,9 +276,9 @@ def test_the_public_names_are_these() -> None:
 
 
 def test_the_documented_path_leads_here() -> None:
-    from wenchang.storage.s3 import S3Storage as aliased
+    from wenchang.storage import s3
 
-    assert aliased is S3Storage
+    assert s3.S3Storage is S3Storage
 
 
 def test_the_storage_keeps_the_protocols_of_the_contract() -> None:

@@ -21,13 +21,16 @@ from wenchang.storage.keys import (
     check_metadata,
 )
 from wenchang.storage.outcomes import (
+    Ambiguous,
     Applied,
     Attempt,
+    Busy,
     Delete,
     Done,
     LineageMemory,
+    NotSent,
     ReadAttempt,
-    Refused,
+    Rejected,
     Write,
     WriteKind,
     new_write_id,
@@ -349,10 +352,10 @@ class S3Storage:
             answer = self._requests.delete(name, seconds, etag=None)
             if isinstance(answer, Applied):
                 return Done(value=None)
-            if isinstance(answer, Refused):
-                # Without a condition nothing can be refused: see `classify`.
-                raise AssertionError
-            return answer
+            if isinstance(answer, Rejected | Busy | NotSent | Ambiguous):
+                return answer
+            # Without a condition nothing can be refused.
+            raise AssertionError
 
         # Nobody else writes, so that it may be sent again.
         Call(self._policy).read(attempt)
