@@ -1,7 +1,7 @@
 """Test suites for what you build on wenchang; they come with the extra `testing`.
 
 `ResolverConformance` tries an identity resolver, `TransportConformance` a transport client,
-`StorageConformance` a storage backend. Subclass one with a `Test` prefix and give its fixtures.
+`StorageConformance` a storage backend, `FileBackendConformance` a file backend for harnesses. Subclass one with a `Test` prefix and give its fixtures.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 try:
+    from wenchang_conformance.file_backend import FileBackendConformance
     from wenchang_conformance.resolver import ResolverConformance
     from wenchang_conformance.suite import StorageConformance
     from wenchang_conformance.transport import TransportConformance
@@ -21,4 +22,9 @@ except ModuleNotFoundError as error:
     )
     raise ImportError(msg) from error
 
-__all__ = ["ResolverConformance", "StorageConformance", "TransportConformance"]
+__all__ = [
+    "FileBackendConformance",
+    "ResolverConformance",
+    "StorageConformance",
+    "TransportConformance",
+]

@@ -25,7 +25,20 @@ FOLDERS = ["d", "d/e", "f", "f/g", "x", "y/z"]
 POLICY = TreePolicy(
     page_entries=4, inline_entries=3, cleanup_after=3, sweep_every=40, backoff_base=0.005
 )
-KINDS = ["create", "append", "append", "put", "edit", "write", "move", "movedir", "delete", "list", "search", "read"]
+KINDS = [
+    "create",
+    "append",
+    "append",
+    "put",
+    "edit",
+    "write",
+    "move",
+    "movedir",
+    "delete",
+    "list",
+    "search",
+    "read",
+]
 State = dict[str, tuple[int, str]]
 
 

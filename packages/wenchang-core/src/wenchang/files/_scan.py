@@ -24,10 +24,12 @@ from wenchang.files.backend import (
 from wenchang.files.errors import InvalidArgumentError
 from wenchang.files.globs import Glob, compile_glob
 from wenchang.files.paths import name_of
+from wenchang.files.texts import check_text
 
 __all__ = [
     "Contents",
     "check_both",
+    "check_edit",
     "check_limit",
     "grep_files",
     "in_order",
@@ -215,6 +217,14 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
+
+
+def check_edit(old: str, new: str) -> None:
+    """Refuse what no edit can replace, or leave."""
+    check_text(old, "old")
+    check_text(new, "new")
+    if not old:
+        raise InvalidArgumentError("old", "it must not be empty")
 
 
 def check_both(version: str | None, *, create_only: bool) -> None:

@@ -16,6 +16,7 @@ from wenchang.files._effects import Effect, EffectOutcome, is_recorded
 from wenchang.files._regex import LineMatcher
 from wenchang.files._scan import (
     check_both,
+    check_edit,
     check_limit,
     grep_files,
     match_files,
@@ -208,10 +209,7 @@ class StateFileBackend:
     ) -> FileChange:
         """See `FileBackend`."""
         wanted = to_file(path)
-        check_text(old, "old")
-        check_text(new, "new")
-        if not old:
-            raise InvalidArgumentError("old", "it must not be empty")
+        check_edit(old, new)
         edit = Edit(old_text=old, new_text=new, replace_all=replace_all)
 
         def decide() -> FileChange:

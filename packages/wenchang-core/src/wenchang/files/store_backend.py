@@ -20,6 +20,7 @@ from wenchang.errors import WenchangError
 from wenchang.files._regex import LineMatcher
 from wenchang.files._scan import (
     check_both,
+    check_edit,
     check_limit,
     grep_files,
     match_files,
@@ -296,6 +297,7 @@ class StoreFileBackend:
     ) -> FileChange:
         """See `FileBackend`."""
         wanted = to_file(path)
+        check_edit(old, new)
         edits = [Edit(old_text=old, new_text=new, replace_all=replace_all)]
         return _change(
             _placed(
