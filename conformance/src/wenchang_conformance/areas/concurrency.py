@@ -209,9 +209,7 @@ class ConcurrencyArea:
                 return
 
     @requirement("race-linear")
-    def test_histories_with_lost_and_late_requests_are_linearizable(
-        self, bench: Bench
-    ) -> None:
+    def test_histories_with_lost_and_late_requests_are_linearizable(self, bench: Bench) -> None:
         """Run seeded scripts of faults; with unknown outcomes left open there is one order."""
         # No doubled requests: a rival between the two is the residue that no backend can settle.
         rates = {

@@ -163,6 +163,26 @@ class HandlesArea:
             )
 
     @requirement("two-handles")
+    def test_a_second_handle_lists_a_finished_write_at_once(self, bench: Bench) -> None:
+        """Ask the second handle the same question before and after each change of the first."""
+        first, second = bench.open_two()
+
+        def versions() -> dict[str, str]:
+            return {entry.key: entry.version for entry in second.list_page("s/", None, 10)}
+
+        bench.equal(versions(), {}, "a listing through the second handle before any write")
+        version = first.put_if_version("s/a", b"1", {}, None)
+        bench.equal(
+            versions(), {"s/a": version}, "a listing through the second handle after a create"
+        )
+        version = first.put_if_version("s/a", b"2", {}, version)
+        bench.equal(
+            versions(), {"s/a": version}, "a listing through the second handle after a replace"
+        )
+        first.delete_if_version("s/a", version)
+        bench.equal(versions(), {}, "a listing through the second handle after a delete")
+
+    @requirement("two-handles")
     def test_a_handle_in_another_process_sees_a_finished_write_at_once(self, bench: Bench) -> None:
         """Write here and look there, write there and look here."""
         here = bench.open("here")

@@ -284,7 +284,17 @@ class OutcomesArea:
         ended = bench.settled(what, write)
         scene.calm()
         scene.honest(ended, "k", what)
-        if ended.ending == "returned":
+        if ended.ending == "returned" and kind == "create":
+            # Where the key is absent again, the condition of a late create is true again.
+            scene.truth.delete_if_version("k", str(ended.value))
+            bench.trace.add("the late request, if there is one, is delivered")
+            scene.injector.release()
+            bench.require(
+                scene.truth.get("k") is None,
+                f"{what}; it {ended}, the object was deleted, and then the late request created it "
+                "a second time: a create is never sent again after an ambiguous attempt",
+            )
+        elif ended.ending == "returned":
             rival = scene.truth.put("k", b"rival", {})
             bench.trace.add("the late request, if there is one, is delivered")
             scene.injector.release()

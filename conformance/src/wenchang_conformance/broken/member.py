@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from wenchang_conformance.broken.plain import PlainStorage, State
 from wenchang_conformance.hooks import StorageHooks
 
-__all__ = ["Member", "in_memory"]
+__all__ = ["CALM", "RACING", "REMOTE", "Member", "in_memory"]
+
+CALM: Final = frozenset(
+    {"keys", "metadata", "versions", "get_put", "conditional", "delete", "listing", "limits"}
+)
+"""The areas of the suite that ask one caller at a time."""
+RACING: Final = frozenset({"concurrency", "handles", "lifecycle", "listing_moving"})
+"""The areas with threads, processes, forks and restarts."""
+REMOTE: Final = frozenset({"outcomes", "unavailable"})
+"""The areas about lost answers and outages, whose cases wait for deadlines: a member is shown those of
+its own requirement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +34,8 @@ class Member:
     breaks: str
     hooks: Callable[[], StorageHooks]
     also: frozenset[str] = field(default_factory=frozenset)
+    areas: frozenset[str] = CALM
+    """The areas of the suite that it is shown to. All of them would prove no more, and take minutes."""
 
 
 def in_memory(storage: type[PlainStorage]) -> Callable[[], StorageHooks]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
@@ -15,8 +15,10 @@ import pytest
 from hypothesis import Phase, settings
 
 from wenchang_conformance import suite
+from wenchang_conformance.broken.member import REMOTE, Member
 from wenchang_conformance.hooks import StorageHooks
 from wenchang_conformance.profiles import PROFILES, Profile, Sizes
+from wenchang_conformance.requirement import MARKER
 
 __all__ = ["failed_requirements"]
 
@@ -41,10 +43,10 @@ _SIZES: Final = Sizes(
 )
 
 
-def failed_requirements(hooks: Callable[[], StorageHooks]) -> dict[str, str]:
-    """Return the ids that fail on a storage, each with the text of its first failure."""
+def failed_requirements(member: Member) -> dict[str, str]:
+    """Return the ids that fail on a member in its areas, each with the text of its first failure."""
     with _without_shrinking():
-        return _failed(hooks)
+        return _failed(member)
 
 
 @contextmanager
@@ -59,10 +61,10 @@ def _without_shrinking() -> Iterator[None]:
         settings.load_profile(before)
 
 
-def _failed(hooks: Callable[[], StorageHooks]) -> dict[str, str]:
+def _failed(member: Member) -> dict[str, str]:
     quick = PROFILES["quick"]
     small = Profile(name=quick.name, hooks=quick.hooks, sizes=_SIZES)
-    run = _Run(hooks)
+    run = _Run(member)
     with (
         TemporaryDirectory() as root,
         mock.patch.object(suite, "PROFILES", {"quick": small}),
@@ -94,14 +96,25 @@ def _failed(hooks: Callable[[], StorageHooks]) -> dict[str, str]:
 class _Run:
     """The part of the run that pytest calls: hooks for the cases, and silence."""
 
-    def __init__(self, hooks: Callable[[], StorageHooks]) -> None:
-        self._hooks = hooks
+    def __init__(self, member: Member) -> None:
+        self._member = member
         self.collector: Any = None
 
     @pytest.fixture
     def located_hooks(self) -> StorageHooks:
         """Make the hooks of a fresh namespace."""
-        return self._hooks()
+        return self._member.hooks()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """Keep the cases of the member's areas; of slow areas those of its own requirement."""
+        items[:] = [item for item in items if self._is_shown(item)]
+
+    def _is_shown(self, item: pytest.Item) -> bool:
+        mark = item.get_closest_marker(MARKER)
+        breaks = self._member.breaks
+        if _area(item) not in self._member.areas or mark is None:
+            return False
+        return _area(item) not in REMOTE or not breaks or breaks in mark.args
 
     @pytest.hookimpl(trylast=True)
     def pytest_configure(self, config: Any) -> None:
@@ -110,3 +123,9 @@ class _Run:
         config.pluginmanager.unregister(reporter)
         config.wenchang_subject = "member"
         self.collector = config.pluginmanager.get_plugin("wenchang-conformance-collector")
+
+
+def _area(item: pytest.Item) -> str:
+    """Return the module of the suite that defines a case."""
+    function: Any = getattr(item, "function", None)
+    return str(function.__module__).rpartition(".")[2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
@@ -147,7 +148,7 @@ class ChangingCases(FileBackendFixtures):
         backend.write(at("a.md"), "".join(places))
         refused = _together(
             [
-                lambda place=place, number=number: backend.edit(at("a.md"), place, f"<{number}>")
+                partial(backend.edit, at("a.md"), place, f"<{number}>")
                 for number, place in enumerate(places)
             ]
         )
@@ -162,7 +163,7 @@ class ChangingCases(FileBackendFixtures):
         backend.write(at("a.md"), "once")
         refused = _together(
             [
-                lambda number=number: backend.edit(at("a.md"), "once", f"by {number}")
+                partial(backend.edit, at("a.md"), "once", f"by {number}")
                 for number in range(_WRITERS)
             ]
         )

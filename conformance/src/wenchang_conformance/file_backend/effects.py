@@ -94,18 +94,18 @@ class EffectCases(FileBackendFixtures):
         if not keeps_every_receipt:
             pytest.skip("this backend declares that it remembers refusals only where a file is")
         backend.write(at("f/a.md"), "x")
-        refused = {
-            "edit": lambda handle: handle.edit(at("f"), "x", "y", effect_key="edit"),
-            "delete": lambda handle: handle.delete(at("f"), effect_key="delete"),
-        }
-        for call in refused.values():
+        refused: tuple[Callable[[FileBackend], object], ...] = (
+            lambda handle: handle.edit(at("f"), "x", "y", effect_key="edit"),
+            lambda handle: handle.delete(at("f"), effect_key="delete"),
+        )
+        for call in refused:
             with pytest.raises(NotFoundError):
                 call(backend)
         with pytest.raises(AlreadyExistsError):
             backend.write(at("f"), "y", effect_key="write")
         backend.delete(at("f/a.md"))
         backend.write(at("f"), "x")
-        for call in refused.values():
+        for call in refused:
             with pytest.raises(NotFoundError):
                 call(reopen())
         with pytest.raises(AlreadyExistsError):
