@@ -19,6 +19,7 @@ import logging
 import os
 import threading
 import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -75,7 +76,8 @@ class InMemoryIndexCache:
     """A cache within this process: `IndexCache(cache.get, cache.set)`. Serves many threads.
 
     A value that is set without a ttl lives for `default_ttl` seconds, so that changes by other
-    processes are seen in bounded time. Above `max_entries` what was set longest ago is dropped.
+    processes are seen in bounded time. Above `max_entries` what was set longest ago is dropped. A forked
+    child begins with an empty one.
     """
 
     def __init__(
@@ -96,6 +98,11 @@ class InMemoryIndexCache:
         self._default_ttl = default_ttl
         self._max_entries = max_entries
         self._monotonic = monotonic
+        self._reset()
+        _caches.add(self)
+
+    def _reset(self) -> None:
+        """Begin anew: after a fork a thread that is gone may hold the lock."""
         self._lock = threading.Lock()
         self._values: OrderedDict[str, tuple[str, float]] = OrderedDict()
 
@@ -118,6 +125,18 @@ class InMemoryIndexCache:
             self._values[key] = (value, end)
             while len(self._values) > self._max_entries:
                 self._values.popitem(last=False)
+
+
+_caches: weakref.WeakSet[InMemoryIndexCache] = weakref.WeakSet()
+
+
+def _reset_after_fork() -> None:
+    """Give each cache of a forked child a lock that nobody holds."""
+    for cache in list(_caches):
+        cache._reset()  # noqa: SLF001 - the class and its fork hook are one subject
+
+
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 class EntityListings:

@@ -7,7 +7,9 @@ that is out of date, the write's condition fails and nothing is lost.
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +26,8 @@ DEFAULT_MAX_BYTES: Final = 16 * 1024 * 1024
 
 class ReadCache:
     """A bounded memory of objects, dropped in order of their last use. Serves many threads.
+
+    A forked child begins with an empty one.
 
     Belongs to one storage: keys of two storages must not meet in it. Bytes are those of key, body
     and metadata; an object larger than the whole cache is not kept.
@@ -42,6 +46,11 @@ class ReadCache:
                 raise ValueError(msg)
         self._max_entries = max_entries
         self._max_bytes = max_bytes
+        self._reset()
+        _caches.add(self)
+
+    def _reset(self) -> None:
+        """Begin anew: after a fork a thread that is gone may hold the lock, half-way through."""
         self._lock = threading.Lock()
         self._objects: OrderedDict[tuple[str, str], tuple[StoredObject, int]] = OrderedDict()
         self._bytes = 0
@@ -87,3 +96,15 @@ class ReadCache:
         kept = self._objects.pop(slot, None)
         if kept is not None:
             self._bytes -= kept[1]
+
+
+_caches: weakref.WeakSet[ReadCache] = weakref.WeakSet()
+
+
+def _reset_after_fork() -> None:
+    """Give each cache of a forked child a lock that nobody holds."""
+    for cache in list(_caches):
+        cache._reset()  # noqa: SLF001 - the class and its fork hook are one subject
+
+
+os.register_at_fork(after_in_child=_reset_after_fork)

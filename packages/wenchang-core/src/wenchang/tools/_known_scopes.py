@@ -7,6 +7,7 @@ which scopes exist, and a policy scope that none of them had is worth one warnin
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from collections.abc import Iterable
 from typing import Final
@@ -77,6 +78,12 @@ class ScopeWatch:
                 RESOLUTIONS_WATCHED,
             )
 
+    def renew_after_fork(self) -> None:
+        """Take a new lock in a forked child, where a thread that is gone may hold the old one."""
+        self._lock = threading.Lock()
+
 
 process_watch: Final = ScopeWatch()
 """The watch over every binding of this process."""
+
+os.register_at_fork(after_in_child=process_watch.renew_after_fork)
