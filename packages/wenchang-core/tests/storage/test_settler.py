@@ -309,6 +309,15 @@ class TestBounds:
         script = Script(TIMED_OUT, OWN, takes=1000.0, policy=policy)
         assert script.run(REPLACE) == "v2"
 
+    def test_out_unknown_no_write_is_sent_that_could_only_time_out(self):
+        """It would turn what was certainly not applied into what is not known."""
+        policy = RetryPolicy(deadline=10.0, attempt_timeout=1.0)
+        script = Script(BUSY, takes=0.19, policy=policy)
+        assert script.fails(REPLACE).outcome == "not_applied"
+        assert len(script.given) > 5
+        assert min(script.given) >= 0.2
+        assert 110.0 - script.now < 2.5
+
     def test_waits_grow_are_random_and_never_exceed_the_cap(self):
         policy = RetryPolicy(deadline=1000.0, backoff_base=0.1, backoff_cap=2.0)
         script = Script(BUSY, policy=policy)

@@ -83,7 +83,7 @@ def make_bucket(name: str, options: GcsOptions) -> Bucket:
     credentials: Credentials = (
         AnonymousCredentials()  # type: ignore[no-untyped-call] # the SDK has no types
         if anonymous
-        else DefaultCredentials(storage.Client.SCOPE)
+        else DefaultCredentials(storage.Client.SCOPE or ())
     )
     client = storage.Client(
         # Objects belong to buckets; a project is only needed to make those.

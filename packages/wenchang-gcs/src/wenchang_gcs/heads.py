@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Self
+from typing import Any, Final, Self, TypeAlias
 
 from wenchang.storage import ListedObject, StorageRejectedError, StoredObject
 from wenchang.storage.outcomes import LINEAGE_LIMIT, UNKNOWN_ID, Found, Lineage, LineageMemory
 from wenchang_gcs.marks import FORMAT, Marks, decode_marks
 from wenchang_gcs.tokens import Token
 
-if TYPE_CHECKING:
-    from google.cloud.storage import Blob
+__all__ = ["Blob", "Head", "HeadCache", "check_format"]
 
-__all__ = ["Head", "HeadCache", "check_format"]
+Blob: TypeAlias = Any
+"""An object of the client's. It has no types, and what a checker infers from defaults is wrong."""
 
 _PATCHES: Final = LINEAGE_LIMIT - 1
 

@@ -12,13 +12,11 @@ from wenchang.storage.bounded import BoundedCalls
 from wenchang.storage.outcomes import Ambiguous, Applied, Attempt, Done, ReadAttempt, Refused
 from wenchang_gcs.calls import Timer
 from wenchang_gcs.errors import Subject, classify, is_absent
-from wenchang_gcs.heads import Head, HeadCache
+from wenchang_gcs.heads import Blob, Head, HeadCache
 from wenchang_gcs.marks import decode_marks
 from wenchang_gcs.tokens import Token
 
 if TYPE_CHECKING:
-    from google.cloud.storage import Blob
-
     from wenchang_gcs.clients import BucketHandle
 
 __all__ = ["Page", "Requests", "conditions_of"]

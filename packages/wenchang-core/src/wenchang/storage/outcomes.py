@@ -397,7 +397,7 @@ class Settler:
     def _run(self, request: Write | Delete, send: Send, read_back: ReadBack) -> str:
         call = _Call(self.policy, self._clock)
         while True:
-            answer = send(self._time_for_attempt(call))
+            answer = send(self._time_for_write(call))
             if isinstance(answer, Applied):
                 return answer.version
             if isinstance(answer, Rejected):
@@ -451,6 +451,17 @@ class Settler:
                 raise answer.error
             call.note(answer.error, timed_out=getattr(answer, "timed_out", False))
             self._back_off(call, getattr(answer, "retry_after", None))
+
+    def _time_for_write(self, call: _Call) -> float:
+        """Return the seconds for an attempt that writes; without enough time for an answer, give up.
+
+        Sent with the last milliseconds of the deadline it could only time out, and what was certainly
+        not applied so far would end as unknown.
+        """
+        seconds = self._time_for_attempt(call)
+        if seconds < min(self.policy.attempt_timeout, self.policy.deadline / 3) / 5:
+            self._give_up(call)
+        return seconds
 
     def _time_for_attempt(self, call: _Call) -> float:
         """Return the seconds that the next attempt may take; at the deadline, give up."""
