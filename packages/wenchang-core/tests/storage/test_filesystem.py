@@ -495,7 +495,7 @@ class TestRoot:
                 FilesystemStorage(bad)
         with pytest.raises(TypeError):
             FilesystemStorage(None)
-        for deadline in (0, -1, True, "1", float("nan")):
+        for deadline in (0, -1, True, "1", float("nan"), float("inf"), 1e300):
             with pytest.raises(StorageConfigurationError, match="deadline"):
                 FilesystemStorage(tmp_path / "r", deadline=deadline)
 

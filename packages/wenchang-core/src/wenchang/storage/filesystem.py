@@ -60,6 +60,8 @@ if TYPE_CHECKING:
 __all__ = ["DESCRIPTOR", "FilesystemOptions", "FilesystemStorage"]
 
 _LEFTOVERS_KEPT: Final = 64
+# In seconds: a lock cannot wait for any number of them.
+_LONGEST_DEADLINE: Final = 365 * 86_400
 
 
 class FilesystemStorage:
@@ -99,14 +101,15 @@ class FilesystemStorage:
         longest time in seconds that a call waits for the lock.
 
         Raises TypeError for wrong types, and `StorageConfigurationError` for a deadline that is not
-        positive, a root that cannot be made or written (a read-only file system is accepted, for
+        positive or over a year, a root that cannot be made or written (a read-only file system is accepted, for
         reading), that is no folder, or that lies on a network file system.
         """
         if not isinstance(root, str | os.PathLike):
             msg = f"root must be a Path, not {type(root).__name__}"
             raise TypeError(msg)
-        if isinstance(deadline, bool) or not isinstance(deadline, int | float) or not deadline > 0:
-            msg = "option 'deadline' must be a positive number of seconds"
+        number = isinstance(deadline, int | float) and not isinstance(deadline, bool)
+        if not number or not 0 < deadline <= _LONGEST_DEADLINE:
+            msg = "option 'deadline' must be a positive number of seconds, a year at most"
             raise StorageConfigurationError(msg)
         self._disk = _disk or Disk()
         self._deadline = float(deadline)
