@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sqlalchemy.engine import Engine
+from sqlalchemy.pool import SingletonThreadPool, StaticPool
 
 from wenchang.storage import StorageConfigurationError
 from wenchang_sql import schema
@@ -63,7 +64,7 @@ def database_of(engine: Engine) -> Database:
     """Return the database that `engine` leads to.
 
     Raises `StorageConfigurationError` for a database or driver whose errors and row counts are not
-    known here.
+    known here, and for a pool that does not lend each connection to one thread at a time.
     """
     driver = (engine.dialect.name, engine.dialect.driver)
     if not engine.dialect.supports_sane_rowcount:
@@ -72,20 +73,30 @@ def database_of(engine: Engine) -> Database:
     if driver == ("sqlite", "pysqlite"):
         from wenchang_sql.sqlite import Sqlite
 
-        return Sqlite()
-    if driver == ("postgresql", "psycopg"):
+        database: Database = Sqlite()
+    elif driver == ("postgresql", "psycopg"):
         from wenchang_sql.postgresql import Postgresql
 
-        return Postgresql()
-    if driver in {("mysql", "pymysql"), ("mariadb", "pymysql")}:
+        database = Postgresql()
+    elif driver in {("mysql", "pymysql"), ("mariadb", "pymysql")}:
         from wenchang_sql.mysql import Mysql
 
-        return Mysql()
-    msg = (
-        f"an engine for {driver[0]} with the driver {driver[1]} is not supported; "
-        "supported are sqlite+pysqlite, postgresql+psycopg, mysql+pymysql and mariadb+pymysql"
-    )
-    raise StorageConfigurationError(msg)
+        database = Mysql()
+    else:
+        msg = (
+            f"an engine for {driver[0]} with the driver {driver[1]} is not supported; "
+            "supported are sqlite+pysqlite, postgresql+psycopg, mysql+pymysql and mariadb+pymysql"
+        )
+        raise StorageConfigurationError(msg)
+    if isinstance(engine.pool, StaticPool | SingletonThreadPool):
+        # One connection for all threads: a reader's rollback would undo a writer's change, which would
+        # then be acknowledged. One for each thread: in memory, each would be a database of its own.
+        msg = (
+            f"the engine's {type(engine.pool).__name__} cannot serve several threads; give it a "
+            "QueuePool, or take wenchang_sql.create_engine('sqlite:///:memory:')"
+        )
+        raise StorageConfigurationError(msg)
+    return database
 
 
 def fetch(raw: Any, sql: str) -> Sequence[Any]:
