@@ -101,8 +101,8 @@ class FilesystemStorage:
         longest time in seconds that a call waits for the lock.
 
         Raises TypeError for wrong types, and `StorageConfigurationError` for a deadline that is not
-        positive or over a year, a root that cannot be made or written (a read-only file system is accepted, for
-        reading), that is no folder, or that lies on a network file system.
+        positive or over a year, a root that cannot be made or written (a read-only file system is
+        accepted, for reading), that is no folder, or that lies on a network file system.
         """
         if not isinstance(root, str | os.PathLike):
             msg = f"root must be a Path, not {type(root).__name__}"
