@@ -5,12 +5,13 @@ A draft is within every limit. It has no time yet: the stamp belongs to the mome
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TypeAlias
 
 from wenchang._objects import decode_body
+from wenchang._receipts import Receipt, fit_receipts
 from wenchang.errors import InvalidArgumentError, MetadataFormatError, OversizeWriteError
 from wenchang.facts import text_problem
 from wenchang.metadata import (
@@ -51,6 +52,7 @@ class Draft:
     description: str
     aliases: tuple[str, ...]
     sources: frozenset[str]
+    receipts: tuple[Receipt, ...] = ()
 
     def stamped(self, moment: datetime) -> FileMetadata:
         """Return the metadata as of `moment`."""
@@ -69,6 +71,7 @@ def draft(
     sources: frozenset[str],
     *,
     max_file_bytes: int,
+    receipts: Sequence[Receipt] = (),
 ) -> Draft:
     """Return a draft; `OversizeWriteError` or `InvalidArgumentError` where it is too large."""
     data = content.encode()
@@ -76,8 +79,12 @@ def draft(
         raise OversizeWriteError(path, len(data), max_file_bytes)
     made = Draft(content, data, description, aliases, sources)
     # With the longest stamp, so that what passes here passes whatever the clock will say.
-    check_metadata_size(encode_metadata(made.stamped(datetime.max.replace(tzinfo=UTC))))
-    return made
+    longest = encode_metadata(made.stamped(datetime.max.replace(tzinfo=UTC)))
+    check_metadata_size(longest)
+    if not receipts:
+        return made
+    # Receipts give way to what the file says about itself.
+    return replace(made, receipts=fit_receipts(receipts, longest))
 
 
 def check_text(argument: str, value: object) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 from wenchang._drafts import Build, Draft
 from wenchang._objects import Objects, decode_body, naming
 from wenchang._options import stamp
+from wenchang._receipts import receipts_metadata
 from wenchang.errors import (
     FileQuotaExceededError,
     MetadataFormatError,
@@ -132,7 +133,8 @@ class Writer:
         """Stamp a draft and write it at a version."""
         metadata = draft.stamped(stamp(self._clock))
         try:
-            version = self._objects.put(path, draft.data, encode_metadata(metadata), expected)
+            stored = encode_metadata(metadata, receipts_metadata(draft.receipts))
+            version = self._objects.put(path, draft.data, stored, expected)
         finally:
             # After a failure too: the write may have landed, and a conflict proves a missed change.
             self._listings.invalidate(parts.scope, parts.entity_id)

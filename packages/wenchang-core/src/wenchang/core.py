@@ -30,8 +30,14 @@ from wenchang._drafts import (
 from wenchang._listing import check_scope_map, list_files, list_page, to_entry
 from wenchang._objects import Objects, decode_body
 from wenchang._options import check_positive, check_scope_priority, check_storage
+from wenchang._receipts import Receipt, stored_receipts
 from wenchang._writer import Writer, conflict
-from wenchang.errors import InvalidArgumentError, NotFoundError, ReplaceFactMatchError
+from wenchang.errors import (
+    InvalidArgumentError,
+    MetadataFormatError,
+    NotFoundError,
+    ReplaceFactMatchError,
+)
 from wenchang.facts import fact_line_problem, text_problem
 from wenchang.index import INDEX_SYSTEM_AREA, cap_entries, index_entry_bytes, order_entries
 from wenchang.index_cache import EntityListings, IndexCache
@@ -50,6 +56,7 @@ from wenchang.records import (
     CappedPrefix,
     ExportedObject,
     FileEntry,
+    FileState,
     ListPage,
     MemoryFile,
     MemoryIndex,
@@ -65,6 +72,7 @@ __all__ = [
     "DefaultReadCache",
     "ExportedObject",
     "FileEntry",
+    "FileState",
     "ImportReport",
     "ListPage",
     "MemoryFile",
@@ -191,6 +199,21 @@ class MemoryStore:
         metadata = decode_metadata(stored.metadata)
         return MemoryFile(path, decode_body(stored.data), metadata, stored.version)
 
+    def file_state(self, path: str) -> FileState:
+        """Return version, metadata and receipts of a file as it is now; its body is not decoded.
+
+        One request. Raises `NotFoundError`.
+        """
+        _locate(path)
+        stored = self._objects.get(path)
+        if stored is None:
+            raise NotFoundError(path, "file_absent")
+        try:
+            metadata = decode_metadata(stored.metadata)
+        except MetadataFormatError:
+            return FileState(stored.version, None, ())
+        return FileState(stored.version, metadata, stored_receipts(stored.metadata))
+
     def list_prefix(self, prefix: str, cursor: str | None = None) -> ListPage:
         """Return one page of the files under a prefix (of a scope, entity or area), in key order.
 
@@ -234,12 +257,14 @@ class MemoryStore:
         expected_version: str | None,
         *,
         source: str,
+        receipts: Sequence[Receipt] | None = None,
     ) -> MemoryFile:
         """Create the file (`expected_version` None) or replace it at a version; return it.
 
         `content` is any UTF-8 text without NUL and is kept byte for byte. Description and aliases
         replace what is stored; sources grow by those of `metadata` and by `source`. A file whose
-        metadata or body cannot be decoded is repaired by replacing it.
+        metadata or body cannot be decoded is repaired by replacing it. `receipts` replaces the
+        receipts of calls with effect keys, as many of the newest as there is room for; None keeps them.
 
         Raises, in this order: `NotFoundError` (`invalid_path`), TypeError, ValueError or
         `InvalidArgumentError` for arguments, `OversizeWriteError`; to create,
@@ -250,14 +275,16 @@ class MemoryStore:
         if expected_version is not None:
             check_text("expected_version", expected_version)
         description, aliases, sources = check_writing(content, metadata, source)
-        new = self._draft(path, content, description, aliases, sources)
+        new = self._draft(path, content, description, aliases, sources, receipts or ())
         if expected_version is None:
             return self._writer.create(path, parts, new)
 
         def replace(base: StoredObject) -> Draft:
             if base.version != expected_version:
                 raise conflict(path, base)
-            return self._draft(path, content, description, aliases, sources | stored_sources(base))
+            kept = stored_receipts(base.metadata) if receipts is None else receipts
+            merged = sources | stored_sources(base)
+            return self._draft(path, content, description, aliases, merged, kept)
 
         return self._writer.change(path, parts, expected_version, replace)
 
@@ -294,7 +321,8 @@ class MemoryStore:
             if base.version != expected_version:
                 raise conflict(path, base)
             metadata = decode_metadata(base.metadata)
-            return self._draft(path, append_to(base, line), *merge(metadata))
+            kept = stored_receipts(base.metadata)
+            return self._draft(path, append_to(base, line), *merge(metadata), kept)
 
         return self._writer.change(path, parts, expected_version, append)
 
@@ -339,7 +367,8 @@ class MemoryStore:
             if count != 1:
                 raise conflict(path, base)
             changed = text.replace(old_string, new_string, 1)
-            return self._draft(path, changed, *merge(decode_metadata(base.metadata)))
+            kept = stored_receipts(base.metadata)
+            return self._draft(path, changed, *merge(decode_metadata(base.metadata)), kept)
 
         return self._writer.change(
             path, parts, expected_version, replace, attempts=REPLACE_FACT_ATTEMPTS
@@ -416,6 +445,7 @@ class MemoryStore:
         description: str,
         aliases: tuple[str, ...],
         sources: frozenset[str],
+        receipts: Sequence[Receipt] = (),
     ) -> Draft:
         """Return a draft within this store's limits."""
         return draft(
@@ -425,6 +455,7 @@ class MemoryStore:
             aliases,
             sources,
             max_file_bytes=self._max_file_bytes,
+            receipts=receipts,
         )
 
 

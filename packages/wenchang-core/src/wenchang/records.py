@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from wenchang.metadata import FileMetadata, format_timestamp
 from wenchang.paths import is_valid_prefix, parse_path
@@ -16,6 +17,7 @@ __all__ = [
     "CappedPrefix",
     "ExportedObject",
     "FileEntry",
+    "FileState",
     "ListPage",
     "MemoryFile",
     "MemoryIndex",
@@ -41,6 +43,18 @@ class FileEntry:
     path: str
     metadata: FileMetadata
     version: str
+
+
+@dataclass(frozen=True, slots=True)
+class FileState:
+    """What there is to know of a file without reading its text.
+
+    `metadata` is None where it cannot be decoded; `receipts` are those of calls with effect keys.
+    """
+
+    version: str
+    metadata: FileMetadata | None
+    receipts: tuple[Sequence[Any], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,11 @@ class Effect:
         self._digest = hashlib.sha256(text.encode()).hexdigest()[:24]
         self._path = path
 
+    @staticmethod
+    def hash(text: str) -> str:
+        """Return what stands for a text among the arguments of a call."""
+        return hashlib.sha256(text.encode()).hexdigest()[:24]
+
     def record(self, outcome: EffectOutcome | FileToolError) -> list[Any]:
         """Return what is kept of an outcome."""
         if isinstance(outcome, FileChange):

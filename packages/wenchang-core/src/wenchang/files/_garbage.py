@@ -28,12 +28,12 @@ _CHUNK = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Care:
-    """A request of the tree's own, committed by itself."""
+    """A request of the tree's own, after which a batch ends."""
 
     path: str = ""
     effect_key: str | None = None
     operation: str = "care"
-    alone: bool = True
+    ends_batch: bool = True
 
     def digest(self) -> str:
         """It has no arguments that a receipt could be about."""

@@ -84,15 +84,12 @@ class CommitQueue:
             self._hand_over(own)
 
     def _take(self) -> list[_Ticket]:
-        """Take the next batch: the calls at the head of the queue, or one that has to be alone."""
+        """Take the next batch: the calls at the head of the queue, up to one that nothing may follow."""
         with self._lock:
             batch: list[_Ticket] = []
             while self._waiting and len(batch) < self._policy.batch:
-                alone = getattr(self._waiting[0].job.request, "alone", False)
-                if alone and batch:
-                    break
                 batch.append(self._waiting.pop(0))
-                if alone:
+                if getattr(batch[-1].job.request, "ends_batch", False):
                     break
             self._batch = batch
             return batch

@@ -6,6 +6,7 @@ gives the bytes of some of them.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
@@ -31,6 +32,7 @@ __all__ = [
     "check_both",
     "check_edit",
     "check_limit",
+    "children",
     "grep_files",
     "in_order",
     "match_files",
@@ -61,6 +63,24 @@ def take(entries: Iterable[BackendEntry], limit: int | None, max_items: int) -> 
     most = max_items if limit is None else min(limit, max_items)
     taken = list(islice(entries, most + 1))
     return Listing(entries=tuple(taken[:most]), truncated=len(taken) > most)
+
+
+def children(
+    folder: str, paths: Sequence[str], entry_of: Callable[[str], BackendEntry]
+) -> Iterator[BackendEntry]:
+    """Yield what is directly beneath a canonical folder; `paths` are all files below it, in order."""
+    start = len(folder) + 2 if folder else 1
+    index = 0
+    while index < len(paths):
+        name, slash, _ = paths[index][start:].partition("/")
+        if not slash:
+            yield entry_of(paths[index])
+            index += 1
+        else:
+            child = paths[index][:start] + name
+            yield BackendEntry(path=child, kind="folder")
+            # "0" is what follows "/", so this is past everything in the folder.
+            index = bisect_left(paths, child + "0")
 
 
 def window(

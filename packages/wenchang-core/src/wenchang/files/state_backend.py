@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Final, TypeVar
 
@@ -18,6 +17,7 @@ from wenchang.files._scan import (
     check_both,
     check_edit,
     check_limit,
+    children,
     grep_files,
     match_files,
     take,
@@ -105,7 +105,7 @@ class StateFileBackend:
             paths = self._below(folder)
             if not paths and folder != ROOT:
                 raise self._no_folder(folder)
-            return take(self._children(folder, paths), limit, self._max_items)
+            return take(children(folder, paths, self._entry), limit, self._max_items)
 
     def read(self, path: str, offset: int = 0, limit: int = DEFAULT_READ_LINES) -> ReadWindow:
         """See `FileBackend`."""
@@ -364,20 +364,6 @@ class StateFileBackend:
         if text is None:
             return BackendEntry(path=path)
         return BackendEntry(path=path, size=len(text.encode()), version=_version(text))
-
-    def _children(self, folder: str, paths: list[str]) -> Iterator[BackendEntry]:
-        start = 1 if folder == ROOT else len(folder) + 2
-        index = 0
-        while index < len(paths):
-            name, slash, _ = paths[index][start:].partition("/")
-            if not slash:
-                yield self._entry(paths[index])
-                index += 1
-            else:
-                child = paths[index][:start] + name
-                yield BackendEntry(path=child, kind="folder")
-                # "0" is what follows "/", so this is past everything in the folder.
-                index = bisect_left(paths, child + "0")
 
 
 def _is_path(key: str) -> bool:

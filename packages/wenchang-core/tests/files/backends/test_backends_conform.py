@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from wenchang.core import MemoryStore
 from wenchang.files.composite import CompositeFileBackend
 from wenchang.files.limits import TreeLimits
+from wenchang.files.memory_backend import MemoryFileBackend
 from wenchang.files.state_backend import StateFileBackend
 from wenchang.files.store_backend import StoreFileBackends, tree_base
+from wenchang.identity import Identity, ScopeGrant
+from wenchang.scope import ScopePolicy
 from wenchang.storage import open_storage
 from wenchang.testing import FileBackendConformance
 
-LARGEST = 2000
-LIMITS = TreeLimits(max_file_bytes=LARGEST * 5)
+LARGEST = 6000
+LIMITS = TreeLimits(max_file_bytes=LARGEST)
 OTHER = b"\xff\xfe no text"
 
 
@@ -141,3 +145,53 @@ class TestAroundMounts(_InComposite):
     @pytest.fixture
     def folder(self):
         return "/own"
+
+
+class TestMemory(FileBackendConformance):
+    """Memory has folders of one depth, and receipts only where a file is."""
+
+    @pytest.fixture
+    def storage(self):
+        with open_storage("memory://") as storage:
+            yield storage
+
+    @pytest.fixture
+    def folder(self):
+        return "/user/notes"
+
+    @pytest.fixture
+    def nested(self):
+        return False
+
+    @pytest.fixture
+    def keeps_every_receipt(self):
+        return False
+
+    @pytest.fixture
+    def max_file_bytes(self):
+        return LARGEST
+
+    def files_of(self, storage, entity):
+        store = MemoryStore(storage, max_file_bytes=LARGEST)
+        identity = Identity({"user": ScopeGrant(entity, "member")})
+        return MemoryFileBackend(store, identity, ScopePolicy(), source="tests")
+
+    @pytest.fixture
+    def backend(self, storage):
+        return self.files_of(storage, "ada")
+
+    @pytest.fixture
+    def reopen(self, storage):
+        return lambda: self.files_of(storage, "ada")
+
+    @pytest.fixture
+    def stranger(self, storage):
+        return self.files_of(storage, "eve")
+
+    @pytest.fixture
+    def corrupt(self, storage):
+        def corrupt(path):
+            key = path.replace("/user/", "user/ada/")
+            storage.put(key, OTHER, storage.get(key).metadata)
+
+        return corrupt
