@@ -75,7 +75,7 @@ class TestPool:
         assert "concurrency" in str(caught.value.__cause__)
 
     def test_an_error_inside_a_call_leaves_no_connection_behind(self, place: Any):
-        storage = place.open(concurrency=1, deadline=0.5, attempt_timeout=0.2)
+        storage = place.open(concurrency=1)
         storage.prepare()
 
         def fail(_raw: Any) -> None:
@@ -83,7 +83,7 @@ class TestPool:
 
         for _ in range(5):
             with pytest.raises(KeyboardInterrupt):
-                storage._calls.read(1, fail)
+                storage._calls.read(20, fail)
         storage.put("a", b"1", {})
 
     def test_a_closed_handle_connects_anew(self, place: Any):

@@ -114,7 +114,7 @@ class TestLineage:
         )
 
     def test_a_version_written_by_hand_survives_in_a_lineage(self):
-        text = "-" + rows.replaced_pair("by hand; v:1\xff")
+        text = "-" + rows.replaced("by hand; v:1\xff")["replaced"]
         assert self._found("a" * 20, text).lineage == (("-", "by hand; v:1\xff"),)
 
     @pytest.mark.parametrize("write_id", [None, "", "mine", "A" * 20])

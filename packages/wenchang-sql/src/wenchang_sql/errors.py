@@ -201,6 +201,9 @@ def _judge_postgresql(error: Exception) -> _Judgement:
     if state is None:
         if type(error).__name__ == "ConnectionTimeout":
             return _Judgement("lost", error, timed_out=True)
+        if type(error).__name__ == "DataError":
+            # Raised by the driver itself, for a parameter that it cannot send.
+            return _Judgement("invalid", error)
         meaning = next(
             (found for pattern, found in _CONNECT_TEXTS if re.search(pattern, text)), None
         )

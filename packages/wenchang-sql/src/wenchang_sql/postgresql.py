@@ -82,11 +82,12 @@ class BoundedConnection(psycopg.Connection[Any]):
         # psycopg's own time-out is at least two seconds for each address.
         return _bounded(super()._connect_gen(*args, **kwargs))
 
-    def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
+    def wait(self, gen: Any, interval: float = _POLL_SECONDS, timeout: float | None = None) -> Any:
         """Wait for `gen` no longer than the attempt may last; then give the connection up."""
+        # Only newer releases of psycopg know a time-out here, and only they pass one.
+        more = {} if timeout is None else {"timeout": timeout}
         try:
-            kwargs["interval"] = min(_POLL_SECONDS, remaining())
-            return super().wait(_bounded(gen), *args[1:], **kwargs)
+            return super().wait(_bounded(gen), interval=min(interval, remaining()), **more)
         except AttemptTimedOut:
             # The answer may still come: it must never be taken for that of a later statement.
             self.pgconn.finish()

@@ -38,7 +38,7 @@ __all__ = [
     "found",
     "listed",
     "listed_if_there",
-    "replaced_pair",
+    "replaced",
     "split_metadata",
     "stored",
     "versions",
@@ -111,12 +111,17 @@ def decode_version(stored_bytes: Any) -> str:
     return str(stored_bytes, "latin-1")
 
 
-def replaced_pair(version: str) -> str:
-    """Return what stands behind the write id in the lineage pair of a replaced `version`.
+def replaced(version: str) -> dict[str, str | None]:
+    """Return the parameters from which the database makes the lineage pair of a replaced version.
 
-    Only a row that was written or changed by hand has a version that is not its write id.
+    `expected` is the version where it may be a write id, and the pair then is that alone. Only a row
+    that was written or changed by hand has another version: `replaced` stands behind its write id.
     """
-    return f":{quote(version, safe='')};"
+    ours = _WRITE_ID.fullmatch(version) is not None
+    return {
+        "expected": version if ours else None,
+        "replaced": f":{quote(version, safe='')};",
+    }
 
 
 def _decode_lineage(text: str | None) -> Lineage:

@@ -8,12 +8,13 @@ written meanwhile, whatever the busy time-out.
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 import time
 import warnings
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.pool import QueuePool
@@ -24,6 +25,9 @@ from wenchang_sql.deadlines import remaining
 from wenchang_sql.errors import is_missing_table
 from wenchang_sql.options import SqliteOptions
 from wenchang_sql.schema import ABSENT, read_layout
+
+if TYPE_CHECKING:
+    from wenchang.storage.errors import RejectionKind
 
 __all__ = ["MEMORY", "Sqlite", "create_engine"]
 
@@ -42,6 +46,21 @@ _NETWORK_SYSTEMS: Final = frozenset(
     )
 )
 _MOUNTS: Final = Path("/proc/self/mountinfo")
+# Why the file cannot be reached or made; anything else is told as missing rights.
+_NOT_MADE: Final[dict[int, tuple[RejectionKind, str]]] = {
+    errno.EACCES: (
+        "permission",
+        "the database file, or the folder for it, cannot be made: check their permissions",
+    ),
+    errno.ENAMETOOLONG: ("invalid", "the path of the database file is too long"),
+    errno.ENOTDIR: (
+        "invalid",
+        "something on the path of the database file is a file, not a folder",
+    ),
+    errno.ENOSPC: ("full", "there is no space left for the database file"),
+    errno.EDQUOT: ("full", "the disk quota leaves no space for the database file"),
+    errno.EROFS: ("locked", "the database file would have to be made on a read-only file system"),
+}
 
 
 class Sqlite:
@@ -152,20 +171,22 @@ def _poll(raw: sqlite3.Connection, info: dict[Any, Any]) -> None:
 
 def _make_file(path: Path, *, create: bool) -> None:
     """Make the file if it is missing, readable by its owner only; so are the log's files then."""
-    if path.is_dir():
+    try:
+        is_folder, there = path.is_dir(), path.exists()
+        if not there and create:
+            _make_folders(path.parent)
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    except OSError as error:
+        # The path is the storage's address: it is for nobody who reads an error.
+        error.filename = None
+        kind, msg = _NOT_MADE.get(error.errno or 0, _NOT_MADE[errno.EACCES])
+        raise StorageRejectedError(kind, msg) from error
+    if is_folder:
         msg = "the address of a SQLite database must be a file, and this is a folder"
         raise StorageConfigurationError(msg)
-    if path.exists():
-        return
-    if not create:
+    if not there and not create:
         msg = "the database file does not exist: make it with `wenchang sql init`"
         raise StorageRejectedError("missing_container", msg)
-    _make_folders(path.parent)
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    except OSError as error:
-        msg = "the database file cannot be made: check the permissions of its folder, and its space"
-        raise StorageRejectedError("permission", msg) from error
 
 
 def _make_folders(folder: Path) -> None:
@@ -174,12 +195,8 @@ def _make_folders(folder: Path) -> None:
     while not folder.exists():
         missing.append(folder)
         folder = folder.parent
-    try:
-        for one in reversed(missing):
-            one.mkdir(mode=0o700, exist_ok=True)
-    except OSError as error:
-        msg = "the folder of the database file does not exist and cannot be made"
-        raise StorageRejectedError("permission", msg) from error
+    for one in reversed(missing):
+        one.mkdir(mode=0o700, exist_ok=True)
 
 
 def _identity(path: str) -> tuple[int, int] | None:

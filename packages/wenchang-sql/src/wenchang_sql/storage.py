@@ -293,8 +293,7 @@ class SqlStorage:
             if token is None or expected is None:
                 raise PreconditionFailedError(key)
             parameters["ver"] = token
-            parameters["expected"] = expected
-            parameters["replaced"] = rows.replaced_pair(expected)
+            parameters.update(rows.replaced(expected))
         return self._settler.write(
             Write(key=key, kind=kind, expected=expected, write_id=write_id),
             lambda seconds: self._change(seconds, statement, parameters, version),
