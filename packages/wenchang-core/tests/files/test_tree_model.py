@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -277,7 +278,11 @@ def test_a_tree_does_what_a_dict_of_texts_does(
 ):
     policy = small if paged else replace(small, inline_entries=1000, inline_bytes=10**6)
     storage = hooked()
-    pair = Pair(open_tree_on(storage, policy, limits=LIMITS, history=history))
+    # Several changes share a time, so that the order by time has ties.
+    ticks = iter(range(10**6))
+    start = datetime(2026, 1, 1, tzinfo=UTC)
+    clock = lambda: start + timedelta(seconds=next(ticks) // 5)  # noqa: E731 - one use
+    pair = Pair(open_tree_on(storage, policy, limits=LIMITS, history=history, clock=clock))
     for operation in operations:
         pair.carry_out(*operation)
     pair.check(texts)
