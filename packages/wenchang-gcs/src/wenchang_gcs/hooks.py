@@ -43,9 +43,13 @@ if TYPE_CHECKING:
 __all__ = ["GcsBackdoor", "answer_error", "every_sdk_error", "hooks", "open_spawned", "sdk_errors"]
 
 _DEADLINE: Final = 3.0
-_ATTEMPT: Final = 0.6
+_ATTEMPT: Final = 1.0
+# The service sends its code for "busy" under 429 or 403. That the code and not the status decides is
+# asked with the others.
 _CODED: Final[Mapping[FaultKind, Fault]] = {
+    FaultKind.BUSY_CONFLICT: gcs_error(409, "rateLimitExceeded"),
     FaultKind.BUSY_RATE: gcs_error(429, "rateLimitExceeded"),
+    FaultKind.BUSY_SERVER: gcs_error(503, "rateLimitExceeded"),
     FaultKind.REJECTED: gcs_error(403, "forbidden"),
 }
 
