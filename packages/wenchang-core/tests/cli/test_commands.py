@@ -166,11 +166,17 @@ def test_a_port_in_use_is_told_and_leaves_nothing(home: dict[str, str], tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_cannot_be_made_is_told(home: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("url", ["file://{}", "sqlite:///{}"])
+def test_a_folder_that_cannot_be_made_is_told(
+    home: dict[str, str], tmp_path: Path, url: str
+) -> None:
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
-    result = run(["serve", "--storage", f"file://{tmp_path / 'file' / 'below'}"], home)
+    address = tmp_path / "file" / "below" / "memory.db"
+    result = run(["serve", "--storage", url.format(address)], home)
     assert result.returncode == 2
     assert len(result.stderr.strip().splitlines()) == 1
+    assert str(tmp_path) not in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_the_server_answers_on_loopback_and_refuses_foreign_hosts_and_origins(

@@ -95,6 +95,7 @@ def serve(
             choice.url, options=choice.options, provider=choice.provider, source=choice.source
         )
         server = _server(config, identity, storage, tools)
+        _prepare(storage, choice.url)
     except (StorageError, BackendUnavailableError, ImportError, ValueError) as error:
         if listener is not None:
             listener.close()
@@ -188,6 +189,16 @@ def _memory_server(
         known_scopes=frozenset(identity.scope_map),
         files=files,
     )
+
+
+def _prepare(storage: Storage, url: str) -> None:
+    """Make or open a database file at once: one that cannot be used is told here, not at each call.
+
+    Servers are not waited for: one that is down for a moment must not keep an agent's host from starting.
+    """
+    prepare = getattr(storage, "prepare", None)
+    if prepare is not None and url.lower().startswith("sqlite:"):
+        prepare()
 
 
 def _listen(address: str) -> socket.socket:
