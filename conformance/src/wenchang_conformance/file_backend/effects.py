@@ -108,8 +108,9 @@ class EffectCases(FileBackendFixtures):
         for call in refused:
             with pytest.raises(NotFoundError):
                 call(reopen())
+        handle = reopen()
         with pytest.raises(AlreadyExistsError):
-            reopen().write(at("f"), "y", effect_key="write")
+            handle.write(at("f"), "y", effect_key="write")
         assert reopen().read(at("f")).text == "x"
 
     @proves("effect-other-call")
@@ -118,10 +119,11 @@ class EffectCases(FileBackendFixtures):
     ) -> None:
         """Use one key for another text and for another operation."""
         backend.write(at("a.md"), "one", effect_key="key")
-        for call in (
+        calls: tuple[Callable[[], object], ...] = (
             lambda: backend.write(at("a.md"), "two", effect_key="key"),
             lambda: backend.edit(at("a.md"), "one", "two", effect_key="key"),
-        ):
+        )
+        for call in calls:
             with pytest.raises(EffectKeyReusedError):
                 call()
         assert backend.read(at("a.md")).text == "one"

@@ -58,6 +58,16 @@ class FileBackendFixtures:
         return None
 
     @pytest.fixture
+    def hidden(self) -> tuple[str, ...]:
+        """Return paths of files that are there and covered by a mount."""
+        return ()
+
+    @pytest.fixture
+    def watchdog_seconds(self) -> float:
+        """Return how long a search for a bad pattern may take before the process is ended."""
+        return 60.0
+
+    @pytest.fixture
     def at(self, folder: str) -> Callable[[str], str]:
         """Return what makes the absolute path of a name."""
         return lambda name: f"{folder}/{name}"

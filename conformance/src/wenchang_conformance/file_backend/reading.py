@@ -111,7 +111,8 @@ class ReadingCases(FileBackendFixtures):
         shown = backend.read(at("a.md"), 1, 2)
         assert (shown.text, shown.offset, shown.lines, shown.total_lines) == ("two\r\n\n", 1, 2, 5)
         assert shown.next_offset == 3
-        parts, offset = [], 0
+        parts: list[str] = []
+        offset: int | None = 0
         while offset is not None:
             window = backend.read(at("a.md"), offset, 2)
             parts.append(window.text)
@@ -181,6 +182,23 @@ class ReadingCases(FileBackendFixtures):
         result = backend.grep("x", folder or "/", accept=wanted.__contains__, limit=2)
         assert [match.path for match in result.matches] == sorted(wanted)
         assert not result.truncated
+
+    @proves("shadowed-invisible")
+    def test_what_a_mount_covers_is_not_there(
+        self, backend: FileBackend, hidden: tuple[str, ...], at: Callable[[str], str]
+    ) -> None:
+        """Look for covered files in every way."""
+        if not hidden:
+            pytest.skip("the fixture `hidden` is not given")
+        backend.write(at("a.md"), "x")
+        assert not {entry.path for entry in backend.glob("**").entries} & set(hidden)
+        assert not {match.path for match in backend.grep(".").matches} & set(hidden)
+        for path in hidden:
+            parent = path.rpartition("/")[0] or "/"
+            assert path not in {entry.path for entry in backend.ls(parent).entries}
+            for call in (backend.read, backend.delete):
+                with pytest.raises(NotFoundError):
+                    call(path)
 
     @proves("locks-named")
     def test_a_lock_is_named_for_each_path(

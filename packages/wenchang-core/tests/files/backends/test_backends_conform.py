@@ -17,6 +17,7 @@ from wenchang.testing import FileBackendConformance
 
 LARGEST = 6000
 LIMITS = TreeLimits(max_file_bytes=LARGEST)
+HIDDEN = ("/memories/b.md", "/memories/x/y.md")
 OTHER = b"\xff\xfe no text"
 
 
@@ -128,10 +129,14 @@ class TestMounted(_InComposite):
     def folder(self):
         return "/memories"
 
+    @pytest.fixture
+    def hidden(self):
+        return HIDDEN
+
     def composite(self, storage):
-        hidden = {f"/memories/{name}.md": {"content": "x\nfound\n"} for name in "abcd"}
+        covered = {path: {"content": "x\nfound\n"} for path in HIDDEN}
         return CompositeFileBackend(
-            StateFileBackend(hidden), {"/memories": store_of(storage).of("acme")}
+            StateFileBackend(covered), {"/memories": store_of(storage).of("acme")}
         )
 
 
