@@ -109,7 +109,8 @@ def test_out_landed_eight_writers_count_exactly_although_answers_are_lost(
     """Where the loss shows at once nothing stays unknown; where it takes a time-out, the sum bounds."""
     at_once = kind is FaultKind.ANSWER_LOST
     each = 25 if at_once else 4
-    injector: Any = http_faults(location)
+    patience = {"deadline": 60.0, "attempt_timeout": 15.0} if at_once else {}
+    injector: Any = http_faults(location, **patience)
     try:
         handles = [injector.open() for _ in range(2)]
         handles[0].put("counter", b"0", {})
@@ -125,8 +126,8 @@ def test_out_landed_eight_writers_count_exactly_although_answers_are_lost(
                     done += 1
                 except PreconditionFailedError:
                     continue
-                except BackendUnavailableError as error:
-                    unknown += error.outcome == "unknown"
+                except BackendUnavailableError:
+                    unknown += 1
             return done, unknown
 
         results = race(
@@ -143,8 +144,7 @@ def test_out_landed_eight_writers_count_exactly_although_answers_are_lost(
     assert done + unknown == 8 * each
     assert done <= final <= done + unknown
     if at_once:
-        # A machine that is busy enough can make even a reset take the time of an attempt.
-        assert unknown <= 2
+        assert (final, unknown) == (8 * each, 0)
 
 
 def test_threads_64_make_the_first_call_at_once(
@@ -164,14 +164,14 @@ def test_threads_64_make_the_first_call_at_once(
 def test_threads_a_thousand_gets_leak_nothing_and_warn_of_nothing(
     storage: Any, caplog: pytest.LogCaptureFixture
 ):
+    before = threading.active_count()
     storage.put("k", b"body", {})
     with caplog.at_level(logging.WARNING), ThreadPoolExecutor(48) as pool:
-        list(pool.map(lambda _: storage.get("k"), range(100)))
-        before = threading.active_count()
         bodies = set(pool.map(lambda _: storage.get("k").data, range(1000)))
+        assert [storage.get("absent") for _ in range(50)] == [None] * 50
+        # Never more threads than the option `concurrency` says, beside those of this test.
+        assert threading.active_count() <= before + 48 + 32
     assert bodies == {b"body"}
-    # Never more threads than the option `concurrency` says, beside those of this test.
-    assert before <= 32 + 48 + 8
     assert caplog.records == []
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from azure.core import MatchConditions
 from azure.core.exceptions import AzureError, HttpResponseError
@@ -19,12 +19,9 @@ from wenchang.storage.outcomes import (
     Ambiguous,
     Applied,
     Attempt,
-    Busy,
     Done,
-    NotSent,
     ReadAttempt,
     Refused,
-    Rejected,
 )
 from wenchang_azure.errors import (
     HIERARCHY,
@@ -42,13 +39,9 @@ if TYPE_CHECKING:
 
     from wenchang_azure.clients import Clients
 
-__all__ = ["Blob", "Calls", "Condition", "Page"]
+__all__ = ["Blob", "Calls", "Page", "marks_of", "token_of"]
 
 T = TypeVar("T")
-
-Condition: TypeAlias = Token | None
-"""Replace only this version; None is whatever the method says."""
-Unanswered: TypeAlias = "Ambiguous | Busy | NotSent | Rejected"
 
 # The SDK is to notice first, since it can tell a connection that was never made.
 _SDK_SHARE: Final = 0.9
@@ -155,17 +148,20 @@ class Calls:
                 stream = blob.download_blob(
                     offset=0, decompress=False, raw_response_hook=seen, **limits
                 )
+                _refuse_folders(seen)
+                body = stream.readall()
             except HttpResponseError as error:
                 if error.status_code != 416:
                     raise
                 return self._read_head(client, name, limits, empty=True)
-            _refuse_folders(seen)
-            body = stream.readall()
+            finally:
+                # An answer that the SDK stumbled over would keep its connection until it is collected.
+                seen.close()
             if len(body) != stream.size:
                 raise TornAnswerError
             return _blob(stream.properties, body)
 
-        return self._read(call, seconds)
+        return self._read_blob(call, seconds)
 
     def head(self, name: str, seconds: float) -> ReadAttempt[Blob | None]:
         """Read version and marks of a blob."""
@@ -173,7 +169,7 @@ class Calls:
         def call(client: ContainerClient, limits: Mapping[str, Any]) -> Blob | None:
             return self._read_head(client, name, limits, empty=False)
 
-        return self._read(call, seconds)
+        return self._read_blob(call, seconds)
 
     def _read_head(
         self, client: ContainerClient, name: str, limits: Mapping[str, Any], *, empty: bool
@@ -210,14 +206,27 @@ class Calls:
 
         return self._read(call, seconds)
 
+    def _read_blob(
+        self, call: Callable[[ContainerClient, Mapping[str, Any]], Blob | None], seconds: float
+    ) -> ReadAttempt[Blob | None]:
+        """Read a blob; the service's own word that there is none is an answer too."""
+
+        def read(client: ContainerClient, limits: Mapping[str, Any]) -> Blob | None:
+            try:
+                return call(client, limits)
+            except HttpResponseError as error:
+                if is_absent(error):
+                    return None
+                raise
+
+        return self._read(read, seconds)
+
     def _read(
         self, call: Callable[[ContainerClient, Mapping[str, Any]], T], seconds: float
     ) -> ReadAttempt[T]:
         try:
             return Done(value=self._run(call, seconds))
         except Exception as error:  # noqa: BLE001 - a read that failed is repeated
-            if is_absent(error):
-                return Done(value=None)  # type: ignore[arg-type] # None is a member of T wherever a blob is read
             attempt = attempt_of(error)
             # A read has no condition of the caller's: it was overtaken by a writer.
             return Ambiguous(error=error) if isinstance(attempt, Refused) else attempt
@@ -259,14 +268,21 @@ class Calls:
 
 
 class _Seen:
-    """Keeps the headers of an answer, which the SDK hands out piecemeal."""
+    """Keeps an answer, of which the SDK hands out pieces, and none of one it cannot make sense of."""
 
     def __init__(self) -> None:
         self.headers: dict[str, str] = {}
+        self._answer: Any = None
 
     def __call__(self, response: Any) -> None:
-        headers = response.http_response.headers
-        self.headers = {name.lower(): value for name, value in headers.items()}
+        """Take an answer: the SDK's hook."""
+        self._answer = response.http_response
+        self.headers = {name.lower(): value for name, value in self._answer.headers.items()}
+
+    def close(self) -> None:
+        """Give the connection back; one whose answer was not read to its end is closed."""
+        if self._answer is not None:
+            self._answer.internal_response.close()
 
 
 def _matching(token: Token) -> dict[str, Any]:

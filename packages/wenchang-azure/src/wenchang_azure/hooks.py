@@ -88,10 +88,12 @@ def open_spawned(location: StorageLocation) -> Storage:
     return open_location(location)
 
 
-def http_faults(location: StorageLocation) -> FaultInjector:
+def http_faults(
+    location: StorageLocation, *, deadline: float = _DEADLINE, attempt_timeout: float = _ATTEMPT
+) -> FaultInjector:
     """Return a fault injector in front of the location's endpoint, which is one without TLS."""
     parts = urlsplit(str(location.options["endpoint"]))
-    bounded = {"deadline": _DEADLINE, "attempt_timeout": _ATTEMPT}
+    bounded = {"deadline": deadline, "attempt_timeout": attempt_timeout}
 
     def open_at(url: str) -> Storage:
         return open_location(_with_options(location, endpoint=url + parts.path, **bounded))

@@ -107,8 +107,10 @@ def _of_connection_string(
             "name its account in the location, or unset the variable"
         )
         raise StorageConfigurationError(msg)
-    fields = dict(part.partition("=")[::2] for part in text.split(";") if part)
-    keys = {name.upper(): value for name, value in fields.items()}
+    keys: dict[str, str] = {}
+    for part in text.split(";"):
+        name, _, value = part.partition("=")
+        keys[name.upper()] = value
     credential: Credential
     if "ACCOUNTKEY" in keys:
         credential = AzureNamedKeyCredential(account, keys["ACCOUNTKEY"])
