@@ -21,6 +21,7 @@ _COMMANDS: Final = {
     "serve": ("wenchang.cli.serve:serve", "Serve memory to MCP clients."),
     "backends": ("wenchang.cli.backends:backends", "List the storage backends installed here."),
     "check": ("wenchang.cli.check:check", "Prove that a storage keeps the contract."),
+    "touch": ("wenchang.cli.touch:touch", "Give every object a new version, after a restore."),
     "version": ("wenchang.cli.version:version", "Show the versions installed here."),
 }
 _GROUP: Final = "wenchang.commands"
