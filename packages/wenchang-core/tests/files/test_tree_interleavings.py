@@ -24,6 +24,7 @@ from wenchang.files.errors import AlreadyExistsError
 from wenchang.storage.memory import InMemoryStorage
 
 DEEP = os.environ.get("WENCHANG_SIZES") == "deep" or os.environ.get("WENCHANG_DEEP") == "1"
+RUNS = 5000 if DEEP else 300
 WAIT = 60.0
 FAULTS = ("lost", "dropped", "late", "doubled", "repeated")
 
@@ -208,7 +209,7 @@ def sample(scenario: Scenario, *, runs: int, seed: int = 1) -> None:
     rng = random.Random(seed)
     for _ in range(runs):
         tape = Tape([], random.Random(rng.getrandbits(64)))
-        play(scenario, tape, preemptions=rng.randrange(12), faults=rng.randrange(4))
+        play(scenario, tape, preemptions=rng.randrange(12), faults=rng.randrange(3))
 
 
 def is_unknown(result: Any) -> bool:
@@ -286,18 +287,18 @@ def two_appends(begun, texts, **keys: str | None):
 
 
 def test_every_acknowledged_append_is_there_once_whatever_is_lost_late_or_doubled(begun, texts):
-    runs = explore(two_appends(begun, texts), preemptions=3 if DEEP else 2, faults=2 if DEEP else 1)
+    runs = explore(two_appends(begun, texts), preemptions=2, faults=1)
     assert runs > 100
 
 
 def test_two_losses_of_one_commit_are_settled_by_the_log(begun, texts):
-    explore(two_appends(begun, texts), preemptions=1 if DEEP else 0, faults=2)
-    sample(two_appends(begun, texts), runs=10_000 if DEEP else 300)
+    explore(two_appends(begun, texts), preemptions=0, faults=2)
+    sample(two_appends(begun, texts), runs=RUNS)
 
 
 def test_a_key_used_by_two_callers_takes_effect_once_and_both_get_one_outcome(begun, texts):
     scenario = two_appends(begun, texts, x="key", y="key")
-    explore(scenario, preemptions=3 if DEEP else 2, faults=2 if DEEP else 1)
+    explore(scenario, preemptions=2, faults=1)
 
 
 def test_an_unknown_answer_taken_for_a_lost_race_would_be_found(begun, texts, monkeypatch):
@@ -338,8 +339,8 @@ def with_collector(begun, texts):
 
 def test_the_collector_never_takes_what_a_late_commit_refers_to(begun, texts):
     scenario = with_collector(begun, texts)
-    explore(scenario, preemptions=2 if DEEP else 1, faults=1)
-    sample(scenario, runs=20_000 if DEEP else 300)
+    explore(scenario, preemptions=1, faults=1)
+    sample(scenario, runs=RUNS)
 
 
 def test_an_upload_used_again_under_a_later_epoch_would_be_found(begun, texts, monkeypatch):
@@ -370,7 +371,7 @@ def test_a_reader_never_meets_a_missing_object_while_contents_are_replaced(begun
 
         return check
 
-    assert explore(scenario, preemptions=4 if DEEP else 3, faults=0) > 50
+    assert explore(scenario, preemptions=3, faults=0) > 50
 
 
 def test_a_batch_is_applied_as_a_whole_and_its_refusals_rest_on_what_was_committed(begun, texts):
@@ -414,7 +415,8 @@ def test_a_batch_is_applied_as_a_whole_and_its_refusals_rest_on_what_was_committ
 
         return check
 
-    explore(scenario, preemptions=2 if DEEP else 1, faults=1)
+    explore(scenario, preemptions=1, faults=1)
+    sample(scenario, runs=RUNS // 3)
 
 
 def test_the_first_root_is_made_once_whoever_comes_first(begun, texts):
@@ -459,3 +461,4 @@ def test_a_purge_beside_writers_leaves_a_sound_tree_and_kills_every_old_version(
         return check
 
     explore(scenario, preemptions=1, faults=1)
+    sample(scenario, runs=RUNS // 3)
