@@ -44,8 +44,17 @@ class Lease:
             self._proxied.invalidate()
 
     def close(self) -> None:
-        """Give the connection back, rolled back. Does nothing after `invalidate`."""
-        if self._connection is not None:
-            self._connection.close()
-        else:
+        """Give the connection back, rolled back. Does nothing after `invalidate`.
+
+        Raises nothing where the connection is lost meanwhile: what was done with it has its answer.
+        """
+        if self._connection is None:
             self._proxied.close()
+            return
+        record = self._proxied._connection_record  # noqa: SLF001 - no public way to free its place
+        try:
+            self._connection.close()
+        except Exception as error:  # noqa: BLE001 - whatever the driver raises where it resets the level
+            # SQLAlchemy then neither closes the connection nor gives its place in the pool back.
+            if record is not None:
+                record._checkin_failed(error, _fairy_was_created=False)  # noqa: SLF001 - as above
