@@ -348,7 +348,9 @@ class TestBounds:
     @pytest.mark.parametrize(
         "option", ["deadline", "attempt_timeout", "backoff_base", "backoff_cap"]
     )
-    @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "5", None], ids=str)
+    @pytest.mark.parametrize(
+        "value", [0, -1, float("nan"), float("inf"), 1e300, True, "5", None], ids=str
+    )
     def test_init_fail_a_bound_that_is_no_positive_number_is_named(self, option, value):
         with pytest.raises(StorageConfigurationError, match=f"'{option}'"):
             RetryPolicy(**{option: value})

@@ -23,7 +23,6 @@ object: versions then come back.
 
 from __future__ import annotations
 
-import math
 import os
 import random
 import threading
@@ -315,6 +314,9 @@ os.register_at_fork(after_in_child=_renew_locks_after_fork)
 
 # --- the loop ------------------------------------------------------------------------------------
 
+# In seconds: no lock, socket or driver can wait for any number of them.
+_LONGEST: Final = 365 * 86_400
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
@@ -332,12 +334,12 @@ class RetryPolicy:
     backoff_cap: float = 2.0
 
     def __post_init__(self) -> None:
-        """Refuse a bound that is not a positive number with `StorageConfigurationError`."""
+        """Refuse a bound that is not positive or over a year with `StorageConfigurationError`."""
         for name in ("deadline", "attempt_timeout", "backoff_base", "backoff_cap"):
             value = getattr(self, name)
             number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not number or not 0 < value < math.inf:
-                msg = f"option '{name}' must be a positive number of seconds"
+            if not number or not 0 < value <= _LONGEST:
+                msg = f"option '{name}' must be a positive number of seconds, a year at most"
                 raise StorageConfigurationError(msg)
 
 
