@@ -341,7 +341,7 @@ def open_fake(fake: FakeS3) -> Iterator[Callable[..., S3Storage]]:
     opened: list[S3Storage] = []
 
     def open_one(**options: Any) -> S3Storage:
-        given = {"endpoint_url": fake.url, "deadline": 5.0, "attempt_timeout": 2.0, **options}
+        given = {"endpoint_url": fake.url, "deadline": 60.0, "attempt_timeout": 20.0, **options}
         storage = S3Storage("bucket", **given)
         opened.append(storage)
         return storage
@@ -355,7 +355,7 @@ def open_fake(fake: FakeS3) -> Iterator[Callable[..., S3Storage]]:
 def proven(fake: FakeS3, open_fake: Callable[..., S3Storage]) -> Callable[..., S3Storage]:
     """Opens handles that have proved their endpoint, so that tests see their own requests alone."""
 
-    def open_one(*, deadline: float = 5.0, **options: Any) -> S3Storage:
+    def open_one(*, deadline: float = 60.0, **options: Any) -> S3Storage:
         storage = open_fake(**options)
         storage.put("warm-up", b"", {})
         # A short deadline is for the test's own calls, however busy the machine was before.
