@@ -166,6 +166,22 @@ def test_a_port_in_use_is_told_and_leaves_nothing(home: dict[str, str], tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "setting",
+    ['[server]\ntool_prefix = "é"', '[limits]\nscope_priority = ["a", "a"]'],
+    ids=["tool_prefix", "scope_priority"],
+)
+def test_a_setting_that_the_server_refuses_leaves_nothing(
+    home: dict[str, str], tmp_path: Path, setting: str
+) -> None:
+    config = tmp_path / "wenchang.toml"
+    config.write_text(setting, encoding="utf-8")
+    result = run(["serve", "--config", str(config), "--storage", f"file://{tmp_path}/made"], home)
+    assert result.returncode == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == [config]
+
+
 @pytest.mark.parametrize("url", ["file://{}", "sqlite:///{}"])
 def test_a_folder_that_cannot_be_made_is_told(
     home: dict[str, str], tmp_path: Path, url: str

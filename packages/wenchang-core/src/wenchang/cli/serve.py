@@ -29,6 +29,7 @@ from wenchang.errors import BackendUnavailableError
 from wenchang.identity import Identity, SandboxResolver, ScopeGrant
 from wenchang.scope import ScopePolicy
 from wenchang.storage import Storage, StorageError, open_storage
+from wenchang.storage.memory import InMemoryStorage
 from wenchang.transport import InProcessClient
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def serve(
     except (ConfigurationError, ValueError) as error:
         raise click.ClickException(str(error)) from error
     try:
+        # What the settings alone can make fail, fails before the real storage makes a folder or a file.
+        _server(config, identity, InMemoryStorage(), tools)
         storage = open_storage(
             choice.url, options=choice.options, provider=choice.provider, source=choice.source
         )
