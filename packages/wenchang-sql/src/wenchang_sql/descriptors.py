@@ -23,6 +23,7 @@ def _open(location: StorageLocation) -> Storage:
 
 
 _HOOKS: Final = "wenchang_sql.hooks:hooks"
+_UNSUPPORTED: Final = {"out-token": "the client makes the version; no answer carries one"}
 
 SQLITE: Final = BackendDescriptor(
     name="sqlite",
@@ -30,6 +31,7 @@ SQLITE: Final = BackendDescriptor(
     summary="a SQLite file that many processes of one machine share",
     options=SqliteOptions,
     open=_open,
+    unsupported=_UNSUPPORTED,
     hooks=_HOOKS,
 )
 POSTGRESQL: Final = BackendDescriptor(
@@ -38,6 +40,7 @@ POSTGRESQL: Final = BackendDescriptor(
     summary="a table in a PostgreSQL database",
     options=PostgresOptions,
     open=_open,
+    unsupported=_UNSUPPORTED,
     hooks=_HOOKS,
 )
 MYSQL: Final = BackendDescriptor(
@@ -46,6 +49,7 @@ MYSQL: Final = BackendDescriptor(
     summary="a table in a MySQL database",
     options=MysqlOptions,
     open=_open,
+    unsupported=_UNSUPPORTED,
     hooks=_HOOKS,
 )
 MARIADB: Final = BackendDescriptor(
@@ -54,5 +58,6 @@ MARIADB: Final = BackendDescriptor(
     summary="a table in a MariaDB database",
     options=MysqlOptions,
     open=_open,
+    unsupported=_UNSUPPORTED,
     hooks=_HOOKS,
 )

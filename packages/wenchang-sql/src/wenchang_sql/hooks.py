@@ -19,6 +19,7 @@ from wenchang.storage import PreconditionFailedError
 from wenchang.storage.locations import StorageLocation
 from wenchang.storage.outcomes import Refused, Rejected
 from wenchang_conformance.hooks import HookUnavailable, Recipe, StorageHooks
+from wenchang_sql.descriptors import SQLITE
 from wenchang_sql.errors import after_sending, driver_error
 from wenchang_sql.hooks_faults import FileFaults, ServerFaults
 from wenchang_sql.opening import engine_for, open_location
@@ -70,7 +71,7 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
             durable=not in_memory,
             shared=not in_memory,
             local=in_memory,
-            unsupported=_IN_MEMORY if in_memory else {},
+            unsupported={**SQLITE.unsupported, **(_IN_MEMORY if in_memory else {})},
             deadline=_DEADLINE,
             secrets=_secrets(location),
             wrong_options=_wrong_options(mine),
