@@ -18,8 +18,9 @@ MAX_REGEX_CHARS: Final = 1_000
 _MAX_PROGRAM: Final = 20_000
 """Instructions that a compiled pattern may have: `(x{1000}){9}`, say, makes many of few characters."""
 _MAX_MEMORY: Final = 8 * 1024 * 1024
-_STEPS: Final = 500_000_000
-"""Bytes of text times instructions of the pattern: what matching costs at worst."""
+_STEPS: Final = 200_000_000
+"""Bytes of text times instructions of the pattern: what matching costs at worst, which is some
+seconds; most patterns need far less than the worst."""
 _LINE_STEPS: Final = 16
 """What a line costs beside its bytes."""
 _REPORTED_CHARS: Final = 1_048_576
@@ -67,14 +68,10 @@ class WorkBudget:
         self._steps = steps
         self._chars = chars
 
-    @property
-    def spent(self) -> bool:
-        """Whether the search has to end."""
-        return self._steps <= 0 or self._chars <= 0
-
-    def examine(self, line: bytes, matcher: LineMatcher) -> None:
-        """Count a line that is matched."""
+    def affords(self, line: bytes, matcher: LineMatcher) -> bool:
+        """Count a line and tell whether it may be matched; False ends the search."""
         self._steps -= (len(line) + _LINE_STEPS) * matcher.size
+        return self._steps >= 0 and self._chars > 0
 
     def report(self, text: str) -> None:
         """Count a line that is shown; the one that crosses the bound is shown whole."""

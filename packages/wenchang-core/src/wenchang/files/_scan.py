@@ -217,10 +217,9 @@ class _Search:
         if not lines[-1]:
             lines.pop()
         for number, line in enumerate(lines, 1):
-            if self._budget.spent:
+            if not self._budget.affords(line, self._matcher):
                 self.full = True
                 return
-            self._budget.examine(line, self._matcher)
             if self._matcher.matches(line):
                 # One more than wanted tells that the result was cut.
                 if len(self.matches) == self._limit:
