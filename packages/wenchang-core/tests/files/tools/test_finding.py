@@ -118,6 +118,7 @@ class TestFinding:
         second = many.call("file_find", pattern="f2004.txt", cursor=first["cursor"])
         assert [row["path"] for row in second["files"]] == ["many/f2004.txt"]
         assert "cursor" not in second
+        assert many.call("file_find", pattern="f2000.txt")["files"] == []
         at_bound = many.call("file_find", pattern="f1999.txt")
         assert [row["path"] for row in at_bound["files"]] == ["many/f1999.txt"]
         assert "cursor" in at_bound

@@ -11,7 +11,8 @@ import pytest
 from wenchang.core import MemoryStore
 from wenchang.errors import RestrictedScopeError
 from wenchang.files.accounts import FileAccounts
-from wenchang.files.errors import NoFilesError
+from wenchang.files.cursors import PageCursor
+from wenchang.files.errors import InvalidArgumentError, NoFilesError
 from wenchang.files.limits import TreeLimits
 from wenchang.files.policy import HistoryPolicy
 from wenchang.files.settings import FileSettings
@@ -134,6 +135,13 @@ class TestPaging:
         assert files.call(tool, **same, cursor=cursor) == files.call(
             tool, **arguments, cursor=cursor
         )
+
+    def test_item_121_a_cursor_belongs_to_one_tool(self):
+        cursor = PageCursor("user/ada", "file_list", ["n", 1]).encode("n/a.md")
+        assert PageCursor("user/ada", "file_list", ["n", 1]).decode(cursor) == "n/a.md"
+        for tool, arguments in (("file_find", ["n", 1]), ("file_list", ["n", "1"])):
+            with pytest.raises(InvalidArgumentError):
+                PageCursor("user/ada", tool, arguments).decode(cursor)
 
     @pytest.mark.parametrize(("tool", "arguments", "_other"), PAGED)
     def test_item_122_a_cursor_of_another_account_is_refused(self, files, tool, arguments, _other):
@@ -273,6 +281,14 @@ class TestLimitsAndContent:
         assert set(entities) == {files.entity}
         with pytest.raises(ValueError):
             files.again(max_depth_of=lambda _: 21).tools.call("file_list", {})
+
+    def test_item_129_a_depth_that_an_account_changes_holds_from_the_next_call_on(self, local):
+        own = [5]
+        files = local.again(max_depth_of=lambda _: own[0])
+        files.call("file_create", path="1/2/a.md", content="x")
+        own[0] = 1
+        files.refuse("LIMIT_EXCEEDED", "file_create", path="1/2/b.md", content="x")
+        assert files.call("file_list")["limits"]["maxDepth"] == {"maximum": 1, "used": 2}
 
     def test_item_130_depth_is_checked_where_a_file_is_made_and_where_a_move_goes_deeper(
         self, files
