@@ -116,7 +116,7 @@ class Collector:
         from wenchang_conformance.report import write_report
 
         self.subjects = tuple(run.judge() for run in self._runs.values())
-        for file in self._config.getoption("wenchang_report"):
+        for file in self._config.getoption("wenchang_report") or ():
             write_report(Path(file), self.subjects)
         spoiled = any(subject.problems for subject in self.subjects)
         if spoiled and session.exitstatus == pytest.ExitCode.OK:

@@ -81,7 +81,7 @@ class MetadataArea:
             deadline=None,
             database=None,
             derandomize=True,
-            suppress_health_check=list(HealthCheck),
+            suppress_health_check=[*HealthCheck.__members__.values()],
         )
         @given(data=bodies(), metadata=metadata_maps())
         def check(data: bytes, metadata: dict[str, str]) -> None:

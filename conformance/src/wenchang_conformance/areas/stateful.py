@@ -54,7 +54,7 @@ class StatefulArea:
                 deadline=None,
                 database=None,
                 derandomize=True,
-                suppress_health_check=list(HealthCheck),
+                suppress_health_check=[*HealthCheck.__members__.values()],
                 report_multiple_bugs=False,
             ),
         )

@@ -191,7 +191,7 @@ class BodiesInListings(PlainStorage):
     """An entry of another type than the contract's."""
 
     def listed(self, key: str, found: object) -> ListedObject:
-        return self.state.objects[key]  # type: ignore[return-value] # that is the fault
+        return self.state.objects[key]  # type: ignore[return-value] # pyright: ignore[reportReturnType] # that is the fault
 
 
 class ListsStagingFiles(PlainStorage):

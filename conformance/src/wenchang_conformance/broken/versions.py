@@ -126,7 +126,7 @@ class IntegerVersion(PlainStorage):
 
     def new_version(self, key: str, data: bytes, metadata: Mapping[str, str]) -> str:
         text = super().new_version(key, data, metadata)
-        return int(text.rpartition("-")[2])  # type: ignore[return-value] # that is the fault
+        return int(text.rpartition("-")[2])  # type: ignore[return-value] # pyright: ignore[reportReturnType] # that is the fault
 
     def allows_put(self, found: StoredObject | None, expected: str | None) -> bool:
         return str(expected) == str(None if found is None else found.version)

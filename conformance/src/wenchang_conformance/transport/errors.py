@@ -116,7 +116,7 @@ class ErrorCases(HarnessFixtures):
         """Give a map that is none, and one with invalid scopes and entities."""
         for wrong in (None, ["user"], {"user": 1}, {1: "x"}, {"": "x"}, {"user": ""}, {"a/b": "x"}):
             try:
-                harness.client.get_memory_index(wrong)  # type: ignore[arg-type]  # wrong on purpose
+                harness.client.get_memory_index(wrong)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]  # wrong on purpose
             except (TypeError, ValueError):
                 continue
             except Exception as error:  # noqa: BLE001 - judged right here

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from sqlalchemy import exc
 
@@ -82,7 +82,7 @@ class _Judgement:
         if meaning == "prepared":
             error = StorageRejectedError("unsupported", _PREPARED)
         else:
-            kind: RejectionKind = "invalid" if meaning in _NO_REJECTION else meaning  # type: ignore[assignment] # the other members are kinds
+            kind = cast("RejectionKind", "invalid" if meaning in _NO_REJECTION else meaning)
             error = StorageRejectedError(kind, _ADVICE[kind])
         error.__cause__ = self.failure
         return error
@@ -204,10 +204,10 @@ def _judge_postgresql(error: Exception) -> _Judgement:
         if type(error).__name__ == "DataError":
             # Raised by the driver itself, for a parameter that it cannot send.
             return _Judgement("invalid", error)
-        meaning = next(
-            (found for pattern, found in _CONNECT_TEXTS if re.search(pattern, text)), None
-        )
-        return _Judgement(meaning or "lost", error)
+        for pattern, meaning in _CONNECT_TEXTS:
+            if re.search(pattern, text):
+                return _Judgement(meaning, error)
+        return _Judgement("lost", error)
     if state == "0A000" and "cached plan" in text:
         # The table was altered under a prepared statement; the next attempt plans anew.
         return _Judgement("busy", error)

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy import exc as sa_exc
 
 from wenchang.errors import BackendUnavailableError
 from wenchang.storage import PreconditionFailedError
@@ -158,7 +159,7 @@ class SqlBackdoor:
     def remove(self) -> None:
         """Drop the tables, if any call made them."""
         name = self._table()
-        with suppress(sa.exc.SQLAlchemyError), self._engine() as connection:
+        with suppress(sa_exc.SQLAlchemyError), self._engine() as connection:
             for one in (name, meta_table(name)):
                 connection.exec_driver_sql(f"DROP TABLE IF EXISTS {one}")
                 connection.commit()

@@ -150,7 +150,7 @@ class BoundedConnection(_Connection):
         # which no other thread of the process runs, even where the server speaks no TLS.
         settings = tuple(sorted((name, str(value)) for name, value in sslp.items()))
         if settings not in _tls_contexts:
-            _tls_contexts[settings] = super()._create_ssl_ctx(sslp)  # type: ignore[misc] # PyMySQL's own, which its type stubs leave out
+            _tls_contexts[settings] = super()._create_ssl_ctx(sslp)  # type: ignore[misc] # pyright: ignore[reportAttributeAccessIssue] # PyMySQL's own, which its type stubs leave out
         return _tls_contexts[settings]
 
     def _arm(self) -> None:

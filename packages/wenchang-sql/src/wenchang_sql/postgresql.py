@@ -14,6 +14,7 @@ import psycopg
 import sqlalchemy as sa
 from psycopg import IsolationLevel
 from psycopg.pq import TransactionStatus
+from sqlalchemy import exc as sa_exc
 from sqlalchemy.engine import URL
 from sqlalchemy.pool import QueuePool
 
@@ -185,7 +186,7 @@ def parse_address(text: str, scheme: str) -> URL:
     """Return the parts of a server's address; a wrong one raises `StorageConfigurationError`."""
     try:
         url = sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError):
+    except (sa_exc.ArgumentError, ValueError):
         url = None
     if url is None or not url.database:
         msg = (

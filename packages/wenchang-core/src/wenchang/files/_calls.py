@@ -330,7 +330,7 @@ class Delete(Call):
 class DeleteFile(Call):
     """Delete one file, never a folder."""
 
-    operation: ClassVar[str] = "delete-file"
+    operation: ClassVar[str] = "delete-file"  # pyright: ignore[reportIncompatibleMethodOverride] # a property of the class above
     version: str | None = None
 
     def check(self) -> None:

@@ -396,4 +396,4 @@ def _check_limit(name: str, value: int, maximum: int) -> None:
 
 def _as(_decide: Callable[[], _OutcomeT], outcome: EffectOutcome) -> _OutcomeT:
     """Return a repeated outcome as what the call returns: its digest says that it is the same call."""
-    return outcome  # type: ignore[return-value]  # a record of one operation is of one kind
+    return outcome  # type: ignore[return-value]  # pyright: ignore[reportReturnType]  # a record of one operation is of one kind
