@@ -132,5 +132,5 @@ def test_a_resolver_that_changes_its_mind_fails():
         )
 
 
-def test_there_are_twelve_cases():
+def test_mem_103_there_are_twelve_cases():
     assert sum(name.startswith("test_") for name in dir(ResolverConformance)) == 12

@@ -141,11 +141,11 @@ def fixture(name: str, value: str) -> str:
         ("scope_priority", "['user']", "a tuple of str"),
     ],
 )
-def test_a_fixture_out_of_range_fails_and_is_named(pytester, name, value, wanted):
+def test_mem_104_a_fixture_out_of_range_fails_and_is_named(pytester, name, value, wanted):
     fails(pytester, fixture(name, value), "a_written_file_reads_back", f"fixture {name}: *{wanted}")
 
 
-def test_stamps_that_do_not_rise_fail_and_are_named(pytester):
+def test_mem_105_stamps_that_do_not_rise_fail_and_are_named(pytester):
     still = client("return new_client(clock=Ticking(timedelta()))")
     fails(pytester, still, "a_returned_token_is_accepted", "last_updated did not rise")
 

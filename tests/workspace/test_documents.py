@@ -56,3 +56,35 @@ def test_every_page_is_in_the_navigation_and_every_entry_is_a_page():
     pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
 
     assert sorted(listed) == sorted(pages)
+
+
+# What people look for by these names; a page may be called a little differently.
+WANTED = {
+    "concepts": "guide/concepts.md",
+    "reference": "guide/reference.md",
+    "storage and operations": "guide/storage-and-operations.md",
+    "identity and multi-tenant authentication": "guide/identity.md",
+    "seed curated content": "guide/curated-content.md",
+    "index cost": "guide/index-cost.md",
+    "files per entity": "guide/files-per-entity.md",
+    "customizing the prompts": "guide/prompts.md",
+    "where the guidance goes": "guide/guidance.md",
+    "tool schemas": "guide/tool-schemas.md",
+    "the index cache": "guide/index-cache.md",
+    "erasing an entity": "guide/erasing.md",
+    "threads": "guide/threads.md",
+    "telemetry": "guide/telemetry.md",
+    "integrate: a new server": "guide/integrate-new-server.md",
+    "integrate: an existing server": "guide/integrate-existing-server.md",
+    "integrate: without MCP": "guide/integrate-without-mcp.md",
+    "status and compatibility": "guide/status.md",
+    "differences": "guide/differences.md",
+}
+
+
+@pytest.mark.parametrize("page", WANTED.values(), ids=WANTED)
+def test_mem_106_the_pages_that_adopters_look_for_exist_and_say_something(page):
+    text = (DOCS / page).read_text(encoding="utf-8")
+
+    assert text.startswith("# ")
+    assert len(text.split()) > 60

@@ -52,7 +52,7 @@ def no_network(monkeypatch):
     assert met == []
 
 
-def test_memory_088_a_wrong_mtls_set_up_raises_in_the_constructor(monkeypatch, no_network):
+def test_mem_088_a_wrong_mtls_set_up_raises_in_the_constructor(monkeypatch, no_network):
     monkeypatch.setenv("GOOGLE_API_USE_CLIENT_CERTIFICATE", "true")
     source = {"client_cert_source": lambda: (b"no certificate", b"no key")}
     bucket = client_of(client_options=source).bucket("secret-bucket")
@@ -62,7 +62,7 @@ def test_memory_088_a_wrong_mtls_set_up_raises_in_the_constructor(monkeypatch, n
     assert "secret-bucket" not in str(caught.value)
 
 
-def test_memory_088_without_client_certificates_the_same_set_up_opens(monkeypatch, no_network):
+def test_mem_088_without_client_certificates_the_same_set_up_opens(monkeypatch, no_network):
     monkeypatch.setenv("GOOGLE_API_USE_CLIENT_CERTIFICATE", "false")
     source = {"client_cert_source": lambda: (b"no certificate", b"no key")}
     GcsStorage(client_of(client_options=source).bucket("b")).close()
