@@ -75,7 +75,7 @@ _TABLE: Final[Mapping[str, tuple[float, float, float]]] = MappingProxyType(
         "processes": (2, 3, 4),
         "counter_increments": (5, 25, 25),
         "fault_scripts": (10, 100, 500),
-        "fault_seconds": (5, 90, 1200),
+        "fault_seconds": (5, 20, 1200),
         "fault_rounds": (2, 4, 8),
         "listing_objects": (60, 250, 1000),
         "examples": (20, 60, 300),
