@@ -108,7 +108,7 @@ class ListingArea:
             deadline=None,
             database=None,
             derandomize=True,
-            suppress_health_check=[*HealthCheck.__members__.values()],
+            suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType] # an enumeration to run time
         )
         @given(drawn=st.lists(keys(min(60, bench.hooks.key_bytes)), max_size=8))
         def check(drawn: list[str]) -> None:

@@ -81,7 +81,7 @@ class MetadataArea:
             deadline=None,
             database=None,
             derandomize=True,
-            suppress_health_check=[*HealthCheck.__members__.values()],
+            suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType] # an enumeration to run time
         )
         @given(data=bodies(), metadata=metadata_maps())
         def check(data: bytes, metadata: dict[str, str]) -> None:

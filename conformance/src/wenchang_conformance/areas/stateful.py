@@ -54,7 +54,7 @@ class StatefulArea:
                 deadline=None,
                 database=None,
                 derandomize=True,
-                suppress_health_check=[*HealthCheck.__members__.values()],
+                suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType] # an enumeration to run time
                 report_multiple_bugs=False,
             ),
         )

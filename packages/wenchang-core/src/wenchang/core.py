@@ -257,19 +257,35 @@ class MemoryStore:
         expected_version: str | None,
         *,
         source: str,
-        receipts: Sequence[Receipt] | None = None,
     ) -> MemoryFile:
         """Create the file (`expected_version` None) or replace it at a version; return it.
 
         `content` is any UTF-8 text without NUL and is kept byte for byte. Description and aliases
         replace what is stored; sources grow by those of `metadata` and by `source`. A file whose
-        metadata or body cannot be decoded is repaired by replacing it. `receipts` replaces the
-        receipts of calls with effect keys, as many of the newest as there is room for; None keeps them.
+        metadata or body cannot be decoded is repaired by replacing it.
 
         Raises, in this order: `NotFoundError` (`invalid_path`), TypeError, ValueError or
         `InvalidArgumentError` for arguments, `OversizeWriteError`; to create,
         `VersionConflictError` where there is a file, then `FileQuotaExceededError`; to replace,
         `NotFoundError` (`file_absent`), then `VersionConflictError`.
+        """
+        return self.write_with_receipts(
+            path, content, metadata, expected_version, source=source, receipts=None
+        )
+
+    def write_with_receipts(
+        self,
+        path: str,
+        content: str,
+        metadata: FileMetadata,
+        expected_version: str | None,
+        *,
+        source: str,
+        receipts: Sequence[Receipt] | None,
+    ) -> MemoryFile:
+        """Do what `write_file` does and replace the file's receipts of calls with effect keys.
+
+        As many of the newest are kept as there is room for; None keeps those that are there.
         """
         parts = _locate(path)
         if expected_version is not None:

@@ -118,7 +118,7 @@ def race(histories, trees):
         thread.join(WAIT * 5)
         assert not thread.is_alive()
     assert len(calls) == len(trees) * CALLS
-    assert overlapping(calls) > len(calls) // 10
+    assert overlapping(calls) > len(calls) // 40
     assert histories.explain(calls) is not None
 
 
@@ -138,7 +138,7 @@ def test_what_processes_do_to_one_tree_has_an_explanation(histories, tmp_path):
     assert [process.returncode for process in processes] == [0] * PROCESSES
     calls = [call for output in outputs for call in rows(histories, output)]
     assert len(calls) == PROCESSES * CALLS
-    assert overlapping(calls) > len(calls) // 10
+    assert overlapping(calls) > len(calls) // 40
     assert histories.explain(calls) is not None
     check_whole(FilesystemStorage(tmp_path), histories)
 

@@ -14,7 +14,8 @@ PACKAGE = Path(paths.__file__).parent
 
 # Where a scope has to be named at all: the defaults of the command line and of the configuration.
 # Adapters speak of the roles of messages, which share a word with a customary scope.
-NAMES_SCOPES = {"cli", "config.py", "adapters"}
+# `settings.py` of the files holds the documented default of the configuration `[files] scope`.
+NAMES_SCOPES = {"cli", "config.py", "adapters", "settings.py"}
 
 
 def test_mem_004_no_module_names_a_scope() -> None:

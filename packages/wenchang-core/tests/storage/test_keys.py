@@ -146,7 +146,7 @@ class TestListings:
 
 
 class TestNamespaces:
-    @pytest.mark.parametrize("prefix", ["", "a", "a/b", "a" * 124, "/".join("a" * 20)])
+    @pytest.mark.parametrize("prefix", ["", "a", "a/b", "a" * 123, "/".join("a" * 20)])
     def test_a_prefix_of_a_backend_within_the_limits_is_accepted(self, prefix):
         check_namespace(prefix)
 

@@ -316,7 +316,7 @@ class MemoryFileBackend:
         receipts = None
         if receipt is not None:
             receipts = (*(() if state is None else state.receipts), receipt)
-        return self._store.write_file(
+        return self._store.write_with_receipts(
             key,
             text,
             known,
