@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from email.header import decode_header, make_header
 
@@ -100,6 +101,7 @@ class MetadataOfAnotherWrite(PlainStorage):
         self.state.objects[key] = StoredObject(data, old.metadata if old else {}, version)
         # A reader gets in between: the lock is given up for a moment.
         self.state.lock.release()
+        time.sleep(0.002)
         self.state.lock.acquire()
         self.state.objects[key] = StoredObject(data, metadata, version)
         return version

@@ -25,6 +25,13 @@ from wenchang_conformance.simulated import Link, SimulatedStorage, simulated_hoo
 __all__ = ["MEMBERS", "RIGHT"]
 
 
+# Which of these a race shows itself by depends on who comes first.
+_SYMPTOMS_OF_RACES: Final = (
+    *("race-linear", "race-cas", "race-create", "race-delete", "threads"),
+    *("list-linear", "list-clean", "two-handles", "list-stable", "fork"),
+)
+
+
 def _member(storage: type[PlainStorage], breaks: str, *also: str) -> Member:
     return Member(
         name=storage.__name__, breaks=breaks, also=frozenset(also), hooks=in_memory(storage)
@@ -32,7 +39,7 @@ def _member(storage: type[PlainStorage], breaks: str, *also: str) -> Member:
 
 
 def _racer(storage: type[PlainStorage], breaks: str, *also: str) -> Member:
-    return replace(_member(storage, breaks, *also), areas=RACING)
+    return replace(_member(storage, breaks, *also, *_SYMPTOMS_OF_RACES), areas=RACING)
 
 
 def _reader(storage: type[PlainStorage], breaks: str, *also: str) -> Member:
