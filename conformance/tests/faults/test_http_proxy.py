@@ -6,6 +6,7 @@ import http.client
 import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -180,9 +181,14 @@ class TestLifeCycle:
         for sock in clients:
             sock.close()
         # The store's own threads end when they see their connections end.
-        for thread in threading.enumerate():
-            if thread.name.startswith("Thread-") and "process_request" in thread.name:
-                thread.join(10)
+        for _ in range(100):
+            if threading.active_count() == threads:
+                break
+            for thread in threading.enumerate():
+                if "process_request" in thread.name:
+                    # One that is listed may be about to start.
+                    with suppress(RuntimeError):
+                        thread.join(0.1)
         assert not [one.name for one in threading.enumerate() if "FaultProxy" in one.name]
         assert threading.active_count() == threads
         assert descriptors() == files
