@@ -87,7 +87,7 @@ class ChangingCases(FileBackendFixtures):
     ) -> None:
         """Write beneath a file, and where a folder is."""
         if not nested:
-            pytest.skip("this backend has folders of one depth only")
+            pytest.skip("unsupported: this backend has folders of one depth only")
         backend.write(at("a"), "file")
         with pytest.raises(AlreadyExistsError) as beneath:
             backend.write(at("a/b"), "x")
@@ -206,7 +206,7 @@ class ChangingCases(FileBackendFixtures):
     ) -> None:
         """Damage one of two files; it is named, searched around, and deleted."""
         if corrupt is None:
-            pytest.skip("the fixture `corrupt` is not given")
+            pytest.skip("not applicable: the fixture `corrupt` is not given")
         backend.write(at("a.md"), "x")
         backend.write(at("b.md"), "x")
         corrupt(at("a.md"))
@@ -241,7 +241,7 @@ class ChangingCases(FileBackendFixtures):
     ) -> None:
         """Write for two tenants under one path."""
         if stranger is None:
-            pytest.skip("the fixture `stranger` is not given")
+            pytest.skip("not applicable: the fixture `stranger` is not given")
         backend.write(at("a.md"), "mine")
         assert stranger.glob("**").entries == ()
         stranger.write(at("a.md"), "theirs")

@@ -65,7 +65,7 @@ class ReadingCases(FileBackendFixtures):
     ) -> None:
         """Write beneath folders, list, delete, list."""
         if not nested:
-            pytest.skip("this backend has folders of one depth only")
+            pytest.skip("unsupported: this backend has folders of one depth only")
         for name in ("x/y/1.md", "x/2.md", "x.md"):
             backend.write(at(name), "x")
         shown = [(entry.path, entry.kind) for entry in backend.ls(folder or "/").entries]
@@ -155,7 +155,7 @@ class ReadingCases(FileBackendFixtures):
     ) -> None:
         """Match by name and by relative path, from two folders."""
         if not nested:
-            pytest.skip("this backend has folders of one depth only")
+            pytest.skip("unsupported: this backend has folders of one depth only")
         for name in ("1.md", "x/1.md", "x/y/1.md", "x/y/2.txt"):
             backend.write(at(name), "x")
 
@@ -190,7 +190,7 @@ class ReadingCases(FileBackendFixtures):
     ) -> None:
         """Look for covered files in every way."""
         if not hidden:
-            pytest.skip("the fixture `hidden` is not given")
+            pytest.skip("not applicable: the fixture `hidden` is not given")
         backend.write(at("a.md"), "x")
         assert not {entry.path for entry in backend.glob("**").entries} & set(hidden)
         assert not {match.path for match in backend.grep(".").matches} & set(hidden)

@@ -59,7 +59,7 @@ class SearchingCases(FileBackendFixtures):
     ) -> None:
         """Search with both kinds of filter."""
         if not nested:
-            pytest.skip("this backend has folders of one depth only")
+            pytest.skip("unsupported: this backend has folders of one depth only")
         for name in ("1.md", "x/1.md", "x/1.txt"):
             backend.write(at(name), "found\n")
 

@@ -177,7 +177,7 @@ class ListingCases(HarnessFixtures):
         """Fill an entity to its cap; creates fail, everything else works."""
         cap = harness.max_files_per_entity
         if cap is None:
-            pytest.skip("the fixture max_files_per_entity is None")
+            pytest.skip("not applicable: the fixture max_files_per_entity is None")
         scope = harness.scopes[-1]
         path = harness.path("f0000", scope=scope)
         created = harness.write(path, "x\n")
