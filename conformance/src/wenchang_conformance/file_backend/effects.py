@@ -92,7 +92,9 @@ class EffectCases(FileBackendFixtures):
     ) -> None:
         """Refuse by what is absent or in the way, change that, repeat."""
         if not keeps_every_receipt:
-            pytest.skip("unsupported: this backend declares that it remembers refusals only where a file is")
+            pytest.skip(
+                "unsupported: this backend declares that it remembers refusals only where a file is"
+            )
         backend.write(at("f/a.md"), "x")
         refused: tuple[Callable[[FileBackend], object], ...] = (
             lambda handle: handle.edit(at("f"), "x", "y", effect_key="edit"),
