@@ -1,4 +1,4 @@
-r"""Reading through files, the same for every backend: windows of lines, globs, searches.
+"""Going through files, the same for every backend: listings, globs, searches.
 
 What differs is where files come from: an iterator of entries in path order, and a function that
 gives the bytes of some of them.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from datetime import datetime
 from itertools import islice
 from typing import Final, TypeAlias
 
+from wenchang.files._checks import check_limit
 from wenchang.files._regex import LineMatcher, WorkBudget
 from wenchang.files.backend import (
     Accept,
@@ -19,38 +19,17 @@ from wenchang.files.backend import (
     GrepMatch,
     GrepResult,
     Listing,
-    ReadWindow,
-    check_at_least,
 )
-from wenchang.files.errors import InvalidArgumentError
 from wenchang.files.globs import Glob, compile_glob
 from wenchang.files.paths import name_of
-from wenchang.files.texts import check_text
 
-__all__ = [
-    "Contents",
-    "check_both",
-    "check_edit",
-    "check_limit",
-    "children",
-    "grep_files",
-    "in_order",
-    "match_files",
-    "take",
-    "window",
-]
+__all__ = ["Contents", "children", "grep_files", "in_order", "match_files", "take"]
 
 Contents: TypeAlias = Callable[[Sequence[BackendEntry]], Iterable[bytes | None]]
 """Gives the bytes of some files, in their order; None for one whose content is gone or no text."""
 
 _BATCH: Final = 16
 """Files whose contents are asked for together."""
-
-
-def check_limit(limit: int | None) -> None:
-    """Raise `InvalidArgumentError` for a limit below 1."""
-    if limit is not None:
-        check_at_least("limit", limit, 1)
 
 
 def in_order(entry: BackendEntry) -> str:
@@ -81,34 +60,6 @@ def children(
             yield BackendEntry(path=child, kind="folder")
             # "0" is what follows "/", so this is past everything in the folder.
             index = bisect_left(paths, child + "0")
-
-
-def window(
-    path: str,
-    text: str,
-    offset: int,
-    limit: int,
-    *,
-    version: str = "",
-    modified: datetime | None = None,
-) -> ReadWindow:
-    r"""Return at most `limit` lines from `offset` on; only `\n` ends a line."""
-    check_at_least("offset", offset, 0)
-    check_at_least("limit", limit, 1)
-    lines = text.split("\n")
-    total = len(lines) if lines[-1] else len(lines) - 1
-    shown = lines[offset : offset + limit]
-    last = offset + len(shown) >= len(lines)
-    body = "\n".join(shown) + ("" if last or not shown else "\n")
-    return ReadWindow(
-        path=path,
-        text=body,
-        offset=offset,
-        lines=max(min(offset + limit, total) - offset, 0),
-        total_lines=total,
-        version=version,
-        modified=modified,
-    )
 
 
 class _Candidates:
@@ -236,17 +187,3 @@ def _is_text(data: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-def check_edit(old: str, new: str) -> None:
-    """Refuse what no edit can replace, or leave."""
-    check_text(old, "old")
-    check_text(new, "new")
-    if not old:
-        raise InvalidArgumentError("old", "it must not be empty")
-
-
-def check_both(version: str | None, *, create_only: bool) -> None:
-    """Refuse a write that wants a version and that there is no file."""
-    if version is not None and create_only:
-        raise InvalidArgumentError("create_only", "a file that is created has no version yet")

@@ -14,8 +14,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from wenchang.errors import WenchangError
+from wenchang.files._checks import check_limit, to_listed, to_searched
 from wenchang.files._regex import LineMatcher
-from wenchang.files._scan import check_limit, in_order
+from wenchang.files._scan import in_order
 from wenchang.files.backend import (
     DEFAULT_READ_LINES,
     MAX_ITEMS,
@@ -30,7 +31,6 @@ from wenchang.files.backend import (
     absolute,
     relocated,
     to_file,
-    to_folder,
 )
 from wenchang.files.errors import AlreadyExistsError, NotFoundError
 from wenchang.files.globs import compile_glob
@@ -107,8 +107,7 @@ class CompositeFileBackend:
 
     def ls(self, path: str = "/", *, limit: int | None = None) -> Listing:
         """See `FileBackend`."""
-        folder = to_folder(path)
-        check_limit(limit)
+        folder = to_listed(path, limit)
         points = self._points_in(folder)
         mount = self._mount_of(folder)
         # A mount point may stand where the backend has an entry, so as many more are asked for.
@@ -148,7 +147,7 @@ class CompositeFileBackend:
         limit: int | None = None,
     ) -> Listing:
         """See `FileBackend`."""
-        folder = to_folder(under, argument="under")
+        folder = to_searched(under)
         check_limit(limit)
         wanted = _matching(pattern, "pattern", folder, accept)
         entries: list[BackendEntry] = []
@@ -178,7 +177,7 @@ class CompositeFileBackend:
         limit: int | None = None,
     ) -> GrepResult:
         """See `FileBackend`."""
-        folder = to_folder(under, argument="under")
+        folder = to_searched(under)
         check_limit(limit)
         LineMatcher(pattern)
         wanted = _matching(_EVERY_FILE if include is None else include, "include", folder, accept)

@@ -11,18 +11,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Any, Final, TypeVar
 
+from wenchang.files._absences import no_file, no_folder, stale
+from wenchang.files._checks import to_edit, to_listed, to_read, to_searched, to_written
 from wenchang.files._effects import Effect, EffectOutcome, is_recorded
 from wenchang.files._regex import LineMatcher
-from wenchang.files._scan import (
-    check_both,
-    check_edit,
-    check_limit,
-    children,
-    grep_files,
-    match_files,
-    take,
-    window,
-)
+from wenchang.files._scan import children, grep_files, match_files, take
+from wenchang.files._windows import window
 from wenchang.files.backend import (
     DEFAULT_READ_LINES,
     MAX_ITEMS,
@@ -36,22 +30,18 @@ from wenchang.files.backend import (
     absolute,
     check_at_least,
     to_file,
-    to_folder,
 )
-from wenchang.files.edits import Edit, apply_edits
+from wenchang.files.edits import apply_edits
 from wenchang.files.errors import (
-    MAX_CONFLICT_CONTENT_BYTES,
     AlreadyExistsError,
     FileToolError,
     InvalidArgumentError,
     LimitExceededError,
     NotFoundError,
     TreeStateError,
-    VersionConflictError,
 )
 from wenchang.files.limits import TreeLimits
 from wenchang.files.paths import ROOT, ancestors, depth
-from wenchang.files.texts import check_text
 
 __all__ = ["MAX_STATE_RECEIPTS", "StateFileBackend"]
 
@@ -99,22 +89,19 @@ class StateFileBackend:
 
     def ls(self, path: str = "/", *, limit: int | None = None) -> Listing:
         """See `FileBackend`."""
-        folder = to_folder(path)
-        check_limit(limit)
+        folder = to_listed(path, limit)
         with self._lock:
             paths = self._below(folder)
             if not paths and folder != ROOT:
-                raise self._no_folder(folder)
+                raise no_folder(folder, is_file=absolute(folder) in self.files)
             return take(children(folder, paths, self._entry), limit, self._max_items)
 
     def read(self, path: str, offset: int = 0, limit: int = DEFAULT_READ_LINES) -> ReadWindow:
         """See `FileBackend`."""
-        wanted = to_file(path)
-        check_at_least("offset", offset, 0)
-        check_at_least("limit", limit, 1)
+        wanted = to_read(path, offset, limit)
         with self._lock:
             text = self._text(wanted)
-        return window(absolute(wanted), text, offset, limit, version=_version(text))
+        return window(wanted, text, offset, limit, version=_version(text))
 
     def glob(
         self,
@@ -125,7 +112,7 @@ class StateFileBackend:
         limit: int | None = None,
     ) -> Listing:
         """See `FileBackend`."""
-        folder = to_folder(under, argument="under")
+        folder = to_searched(under)
         with self._lock:
             files = self._files(folder)
         return match_files(
@@ -142,7 +129,7 @@ class StateFileBackend:
         limit: int | None = None,
     ) -> GrepResult:
         """See `FileBackend`."""
-        folder = to_folder(under, argument="under")
+        folder = to_searched(under)
         matcher = LineMatcher(pattern)
         with self._lock:
             files = self._files(folder)
@@ -180,9 +167,7 @@ class StateFileBackend:
         effect_key: str | None = None,
     ) -> FileChange:
         """See `FileBackend`."""
-        wanted = to_file(path)
-        check_both(version, create_only=create_only)
-        check_text(content, "content")
+        wanted = to_written(path, content, version, create_only=create_only)
 
         def decide() -> FileChange:
             there = absolute(wanted) in self.files
@@ -208,9 +193,7 @@ class StateFileBackend:
         effect_key: str | None = None,
     ) -> FileChange:
         """See `FileBackend`."""
-        wanted = to_file(path)
-        check_edit(old, new)
-        edit = Edit(old_text=old, new_text=new, replace_all=replace_all)
+        wanted, edit = to_edit(path, old, new, replace_all=replace_all)
 
         def decide() -> FileChange:
             text = self._text(wanted)
@@ -318,10 +301,7 @@ class StateFileBackend:
             raise self._no_file(path)
         text = _content(entry)
         if text is None or _version(text) != version:
-            shown = text is not None and len(text.encode()) <= MAX_CONFLICT_CONTENT_BYTES
-            raise VersionConflictError(
-                absolute(path), _version(text or ""), text if shown else None
-            )
+            raise stale(path, _version(text or ""), text)
 
     def _text(self, path: str) -> str:
         entry = self.files.get(absolute(path))
@@ -333,17 +313,7 @@ class StateFileBackend:
         return text
 
     def _no_file(self, path: str) -> NotFoundError:
-        name = absolute(path)
-        return NotFoundError(name, f"{name} is a folder, not a file." if self._below(path) else "")
-
-    def _no_folder(self, path: str) -> NotFoundError:
-        name = absolute(path)
-        detail = (
-            f"{name} is a file, not a folder."
-            if name in self.files
-            else f"There is no folder at {name}."
-        )
-        return NotFoundError(name, detail)
+        return no_file(path, is_folder=bool(self._below(path)))
 
     def _below(self, folder: str) -> list[str]:
         """Return the absolute paths of the files beneath a folder, in order."""

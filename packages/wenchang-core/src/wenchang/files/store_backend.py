@@ -9,24 +9,17 @@ path and no setting of an application reaches the files of another one.
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, TypeVar
-from urllib.parse import quote
 
 from wenchang.errors import WenchangError
+from wenchang.files._checks import to_edit, to_listed, to_read, to_searched, to_written
 from wenchang.files._regex import LineMatcher
-from wenchang.files._scan import (
-    check_both,
-    check_edit,
-    check_limit,
-    grep_files,
-    match_files,
-    take,
-    window,
-)
+from wenchang.files._scan import grep_files, match_files, take
+from wenchang.files._tenants import STORE_PREFIX, place_of, tree_base
+from wenchang.files._windows import window
 from wenchang.files.backend import (
     DEFAULT_READ_LINES,
     MAX_ITEMS,
@@ -41,10 +34,8 @@ from wenchang.files.backend import (
     check_at_least,
     relocated,
     to_file,
-    to_folder,
 )
-from wenchang.files.edits import Edit
-from wenchang.files.errors import NoTenantError, NotFoundError, TreeStateError
+from wenchang.files.errors import NotFoundError, TreeStateError
 from wenchang.files.limits import TreeLimits
 from wenchang.files.listing import check_folder
 from wenchang.files.policy import HistoryPolicy, TreePolicy
@@ -57,44 +48,9 @@ __all__ = ["STORE_PREFIX", "StoreFileBackend", "StoreFileBackends", "tree_base"]
 
 _T = TypeVar("_T")
 
-STORE_PREFIX: Final = "@store"
-"""What the keys of all these files begin with. No scope begins with `@`, so no memory lies there."""
-_MAX_SEGMENT_BYTES: Final = 60
-_END: Final = "="
-"""Ends the place of a tree. No encoded segment is this, so no tree ever lies within another."""
 _KEPT_TREES: Final = 64
 _DEFAULT_LIMITS: Final = TreeLimits()
 _DEFAULT_POLICY: Final = TreePolicy()
-
-
-def tree_base(tenant: str | None, namespace: Sequence[str] = ()) -> str:
-    """Return the key prefix of a tenant's tree; `NoTenantError` where there is no tenant.
-
-    Segments are percent-encoded, those of more than 60 encoded bytes replaced by a hash, so that
-    different ones never meet. ValueError for an empty segment of the namespace, TypeError for a
-    namespace that is one text.
-    """
-    if isinstance(namespace, str):
-        msg = "namespace must be a sequence of segments, not one str"
-        raise TypeError(msg)
-    if tenant is None or tenant == "":
-        raise NoTenantError
-    return "/".join([STORE_PREFIX, *map(_encoded, (tenant, *namespace)), _END])
-
-
-def _encoded(segment: str) -> str:
-    if not isinstance(segment, str) or not segment:
-        msg = "a tenant and each segment of a namespace must be a str that is not empty"
-        raise ValueError(msg)
-    try:
-        encoded = quote(segment, safe="").replace(".", "%2E")
-    except UnicodeEncodeError:
-        msg = "a tenant or a segment of a namespace holds an unpaired surrogate"
-        raise ValueError(msg) from None
-    if len(encoded) <= _MAX_SEGMENT_BYTES:
-        return encoded
-    # "%s" is no percent-encoding, so nothing encoded looks like this.
-    return "%sha256-" + hashlib.sha256(segment.encode()).hexdigest()[:48]
 
 
 class StoreFileBackends:
@@ -164,9 +120,8 @@ class StoreFileBackend:
     ) -> None:
         """Keep the settings; sends nothing. Raises `NoTenantError`, ValueError and TypeError."""
         check_at_least("max_items", max_items, 1)
-        base = tree_base(tenant, namespace)
-        self._place = base.removeprefix(STORE_PREFIX + "/").removesuffix("/" + _END)
-        self._tree = tree or FileTree(storage, base)
+        self._place = place_of(tenant, namespace)
+        self._tree = tree or FileTree(storage, tree_base(tenant, namespace))
         self._source = source
         self._max_items = max_items
 
@@ -182,8 +137,7 @@ class StoreFileBackend:
 
     def ls(self, path: str = "/", *, limit: int | None = None) -> Listing:
         """See `FileBackend`."""
-        folder = to_folder(path)
-        check_limit(limit)
+        folder = to_listed(path, limit)
 
         def read(snapshot: Snapshot) -> Listing:
             check_folder(snapshot, folder)
@@ -193,13 +147,9 @@ class StoreFileBackend:
 
     def read(self, path: str, offset: int = 0, limit: int = DEFAULT_READ_LINES) -> ReadWindow:
         """See `FileBackend`."""
-        wanted = to_file(path)
-        check_at_least("offset", offset, 0)
-        check_at_least("limit", limit, 1)
+        wanted = to_read(path, offset, limit)
         entry, text = _placed(lambda: self._tree.read_file(wanted), wanted)
-        return window(
-            absolute(wanted), text, offset, limit, version=entry.version, modified=entry.modified
-        )
+        return window(wanted, text, offset, limit, version=entry.version, modified=entry.modified)
 
     def glob(
         self,
@@ -210,7 +160,7 @@ class StoreFileBackend:
         limit: int | None = None,
     ) -> Listing:
         """See `FileBackend`."""
-        folder = to_folder(under, argument="under")
+        folder = to_searched(under)
 
         def read(snapshot: Snapshot) -> Listing:
             return match_files(
@@ -234,7 +184,7 @@ class StoreFileBackend:
         limit: int | None = None,
     ) -> GrepResult:
         """See `FileBackend`."""
-        folder = to_folder(under, argument="under")
+        folder = to_searched(under)
         matcher = LineMatcher(pattern)
 
         def read(snapshot: Snapshot) -> GrepResult:
@@ -269,8 +219,7 @@ class StoreFileBackend:
         effect_key: str | None = None,
     ) -> FileChange:
         """See `FileBackend`."""
-        wanted = to_file(path)
-        check_both(version, create_only=create_only)
+        wanted = to_written(path, content, version, create_only=create_only)
 
         def write() -> Written:
             if create_only:
@@ -296,13 +245,11 @@ class StoreFileBackend:
         effect_key: str | None = None,
     ) -> FileChange:
         """See `FileBackend`."""
-        wanted = to_file(path)
-        check_edit(old, new)
-        edits = [Edit(old_text=old, new_text=new, replace_all=replace_all)]
+        wanted, edit = to_edit(path, old, new, replace_all=replace_all)
         return _change(
             _placed(
                 lambda: self._tree.edit(
-                    wanted, edits, version, effect_key=effect_key, source=self._source
+                    wanted, [edit], version, effect_key=effect_key, source=self._source
                 )
             )
         )
