@@ -48,7 +48,7 @@ from wenchang.operators import (
     PurgeIncompleteError,
     export_objects,
     import_objects,
-    purge_objects,
+    purge_everything,
 )
 from wenchang.paths import PathParts, build_prefix, parse_path
 from wenchang.read_cache import ReadCache
@@ -405,14 +405,16 @@ class MemoryStore:
     def purge(self, scope: str, entity_id: str, *, max_passes: int = PURGE_MAX_PASSES) -> int:
         """Delete every object of an entity, file or not; return how many were certainly deleted.
 
-        What a provider keeps beside the current objects (old versions, soft-deleted ones) is out of
-        reach from here. Raises `PurgeIncompleteError` if objects remain after `max_passes` rounds of
-        listing and deleting, ValueError and TypeError for arguments.
+        Its file tree (`wenchang.files`) goes too: at any moment there is the old tree or an empty
+        one. What a provider keeps beside the current objects (old versions, soft-deleted ones) is
+        out of reach from here. Raises `PurgeIncompleteError` if objects remain after `max_passes`
+        rounds of listing and deleting, `TreeStateError` for a tree of a newer format, ValueError
+        and TypeError for arguments. After any failure, purge again: it goes on where it stopped.
         """
         check_positive("max_passes", max_passes)
         prefix = _entity_prefix(scope, entity_id)
         try:
-            return purge_objects(self._objects, prefix, max_passes)
+            return purge_everything(self._objects, self._storage, scope, entity_id, max_passes)
         finally:
             self._objects.forget(prefix)
             self._listings.erase(scope, entity_id)

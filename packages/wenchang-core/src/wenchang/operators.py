@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
+from pkgutil import resolve_name
 from typing import Final, Literal, TypeAlias
 
 from wenchang._objects import Objects
@@ -18,16 +20,25 @@ from wenchang.storage.errors import UNREAD, PreconditionFailedError
 from wenchang.storage.keys import RESERVED_METADATA_PREFIX
 
 __all__ = [
+    "PURGED_BESIDE",
     "PURGE_MAX_PASSES",
     "ImportReport",
     "PurgeIncompleteError",
     "export_objects",
     "import_objects",
+    "purge_everything",
     "purge_objects",
 ]
 
 PURGE_MAX_PASSES: Final = 5
 """How often a purge lists and deletes before it gives up against writers that keep writing."""
+
+PURGED_BESIDE: Final = ("wenchang.files.erasure:purge_entity",)
+"""What else holds data of an entity, as `module:function`; a purge of the entity calls each.
+
+By name and only then loaded: they stand above the memory core, which knows no more of them than that
+an erasure has to reach them.
+"""
 
 _IMPORT_ATTEMPTS: Final = 5
 _Outcome: TypeAlias = Literal["created", "replaced", "unchanged", "kept"]
@@ -86,6 +97,30 @@ def purge_objects(objects: Objects, prefix: str, max_passes: int) -> int:
                 continue
             deleted += 1
     remaining = sum(1 for _ in objects.versions(prefix))
+    if remaining:
+        raise PurgeIncompleteError(deleted, remaining)
+    return deleted
+
+
+def purge_everything(
+    objects: Objects, storage: Storage, scope: str, entity_id: str, max_passes: int
+) -> int:
+    """Erase an entity, its memory and what `PURGED_BESIDE` holds of it; return how many objects went.
+
+    All are tried where one is incomplete. Raises `PurgeIncompleteError` with the sums of all.
+    """
+    erasures = [partial(purge_objects, objects, build_prefix(scope, entity_id), max_passes)]
+    erasures += [
+        partial(resolve_name(name), storage, scope, entity_id, max_passes=max_passes)
+        for name in PURGED_BESIDE
+    ]
+    deleted = remaining = 0
+    for erase in erasures:
+        try:
+            deleted += erase()
+        except PurgeIncompleteError as error:
+            deleted += error.deleted
+            remaining += error.remaining
     if remaining:
         raise PurgeIncompleteError(deleted, remaining)
     return deleted

@@ -1,4 +1,4 @@
-"""Removal of what nothing refers to, and of everything.
+"""Removal of what nothing refers to.
 
 An object is useless for certain when no root refers to it and none ever will again. A commit refers
 only to what its predecessor refers to and to what was uploaded under its own incarnation and epoch.
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from wenchang.errors import BackendUnavailableError
-from wenchang.files._objects import Objects
+from wenchang.files._objects import Objects, RootState
 from wenchang.files._queue import CommitQueue
 from wenchang.files._root import Root
 from wenchang.files._rules import Desk
@@ -20,14 +20,14 @@ from wenchang.files.errors import StaleSnapshotError, TreeStateError
 from wenchang.files.values import GarbageReport
 from wenchang.storage.errors import StorageError
 
-__all__ = ["collect_garbage", "epoch_of", "purge", "references"]
+__all__ = ["Care", "collect_garbage", "delete_useless", "epoch_of", "references"]
 
 _ATTEMPTS = 4
 _CHUNK = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Care:
+class Care:
     """A request of the tree's own, after which a batch ends."""
 
     path: str = ""
@@ -41,25 +41,13 @@ class _Care:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _NextEpoch(_Care):
+class _NextEpoch(Care):
     """Raise the epoch, and drop past states that are too old."""
 
     def decide(self, desk: Desk) -> int:
         """Return the new epoch."""
         desk.drop_expired()
         desk.working.next_epoch()
-        return desk.working.epoch
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Erase(_Care):
-    """Empty the tree under a new incarnation."""
-
-    above: int
-
-    def decide(self, desk: Desk) -> int:
-        """Return the new epoch, which is above that of every object there is."""
-        desk.working.erase(self.above)
         return desk.working.epoch
 
 
@@ -70,11 +58,11 @@ def collect_garbage(objects: Objects, queue: CommitQueue) -> GarbageReport:
         raise TreeStateError("absent")
     state.root.check_writable()
     queue.run(_NextEpoch())
-    root, referenced = references(objects)
-    return _delete(objects, referenced, root.epoch)
+    state, referenced = references(objects)
+    return delete_useless(objects, referenced, state.root.epoch)
 
 
-def references(objects: Objects) -> tuple[Root, set[str]]:
+def references(objects: Objects) -> tuple[RootState, set[str]]:
     """Return the present root and the keys of all that it refers to.
 
     Raises `TreeStateError` where the root is absent or a page of it is missing or unreadable.
@@ -85,7 +73,7 @@ def references(objects: Objects) -> tuple[Root, set[str]]:
             raise TreeStateError("absent")
         state.root.check_writable()
         try:
-            return state.root, _keys_of(objects, state.root)
+            return state, _keys_of(objects, state.root)
         except StaleSnapshotError:
             # Replaced and removed since: the next root does without it, or it really is missing.
             continue
@@ -110,15 +98,17 @@ def epoch_of(key: str) -> int | None:
     return int(parts[1])
 
 
-def _delete(objects: Objects, referenced: set[str], epoch: int) -> GarbageReport:
-    """Delete what is unreferenced and older than an epoch."""
+def delete_useless(
+    objects: Objects, referenced: set[str], epoch: int, *, strays: bool = False
+) -> GarbageReport:
+    """Delete what is unreferenced and older than an epoch; with `strays` also what no tree made."""
     useless: list[tuple[str, str]] = []
     deleted = kept = used = 0
     for key, version in objects.listed():
         made = epoch_of(key)
         if key in referenced:
             used += 1
-        elif made is None or made >= epoch:
+        elif (made is None and not strays) or (made is not None and made >= epoch):
             kept += 1
         else:
             useless.append((key, version))
@@ -145,20 +135,3 @@ def _deletion(objects: Objects, key: str, version: str, done: list[str]) -> Call
             done.append(key)
 
     return delete
-
-
-def purge(objects: Objects, queue: CommitQueue, *, remove_root: bool) -> int:
-    """Empty the tree, then delete its objects, then if wanted the root; see `FileTree.purge`."""
-    keys = [key for key, _ in objects.listed()]
-    state = objects.raw_root()
-    if state is None and not keys:
-        return 0
-    newest = max((epoch_of(key) or 0 for key in keys), default=0)
-    queue.run(_Erase(above=newest))
-    root, referenced = references(objects)
-    deleted = _delete(objects, referenced, root.epoch).deleted
-    if remove_root:
-        objects.delete_root()
-        left = list(objects.listed())
-        deleted += 1 + _delete_all(objects, left)
-    return deleted

@@ -34,6 +34,8 @@ _MAX_VERSIONS: Final = 65_536
 _STATE_BYTES: Final = 500
 """What a record, a past state or a receipt takes in memory, about."""
 _ROOT_METADATA: Final = {"kind": "root"}
+_SCOPE: Final = "scope"
+"""The metadata of a root that names its scope, so that it can be told of a damaged one too."""
 _KEY_ROOM: Final = 80
 """Bytes that a tree's own part of a key may take."""
 
@@ -52,9 +54,12 @@ def new_key(incarnation: str, epoch: int) -> str:
 
 
 class Objects:
-    """The objects under `base`. One instance serves any number of threads, and survives fork."""
+    """The objects under `base`. One instance serves any number of threads, and survives fork.
 
-    def __init__(self, storage: Storage, base: str, policy: TreePolicy) -> None:
+    `scope` is what the root says of its owner where this object makes the first one.
+    """
+
+    def __init__(self, storage: Storage, base: str, policy: TreePolicy, scope: str = "") -> None:
         check_key(base)
         if len(base.encode()) > MAX_KEY_BYTES - _KEY_ROOM:
             msg = f"base has at most {MAX_KEY_BYTES - _KEY_ROOM} bytes"
@@ -62,8 +67,8 @@ class Objects:
         self._storage = storage
         self._base = base
         self._policy = policy
-        # The same for every commit of this object that has to make the first root.
-        self._birth = new_root()
+        self.scope = scope
+        self._birth = new_root(scope)
         self._reset()
         _instances.add(self)
 
@@ -98,19 +103,30 @@ class Objects:
 
     def put_root(self, root: Root, data: bytes, expected: str | None) -> RootState:
         """Replace the root at a version; raises what the storage raises."""
-        version = self._storage.put_if_version(self._key("root"), data, _ROOT_METADATA, expected)
+        if expected is None:
+            # An incarnation begins one root at most: it may be seen, purged and missed again, and
+            # the version tokens of that time must stay stale.
+            self._birth = new_root(self.scope)
+            self.forget_root()
+        metadata = {**_ROOT_METADATA, _SCOPE: root.scope} if root.scope else _ROOT_METADATA
+        version = self._storage.put_if_version(self._key("root"), data, metadata, expected)
         state = RootState(root, version)
         self.note_root(state)
         return state
 
-    def delete_root(self) -> bool:
-        """Delete the root as it is now; return whether there was one to delete."""
-        found = self.raw_root()
+    def delete_root(self, version: str) -> bool:
+        """Delete the root at a version; return False where it was gone or replaced already."""
         self.forget_root()
-        if found is None:
+        try:
+            self._storage.delete_if_version(self._key("root"), version)
+        except PreconditionFailedError:
             return False
-        self._storage.delete_if_version(self._key("root"), found.version)
         return True
+
+    def owner(self) -> str | None:
+        """Return the scope that the stored root names, "" where it names none; None without a root."""
+        found = self.raw_root()
+        return None if found is None else found.metadata.get(_SCOPE, "")
 
     def note_root(self, state: RootState) -> None:
         """Keep a root as the last one seen, unless a later one is known."""

@@ -138,7 +138,7 @@ def _rebuild(
         if known is None or not known.live or known.number < record.number:
             records[record.path] = record
     renamed = _separate(records)
-    old = found.root if found.root is not None else new_root()
+    old = found.root if found.root is not None else new_root(objects.owner() or objects.scope)
     newest = max([old.epoch, *(epoch_of(key) or 0 for key in stored)])
     numbers = [state.number for each in records.values() for state in (each.state(), *each.history)]
     pages = tuple(page for page in old.receipt_pages if page.key in stored)

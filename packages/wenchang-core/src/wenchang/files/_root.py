@@ -53,6 +53,7 @@ _FIELDS: Final = frozenset(
         "seq",
         "number",
         "time",
+        "scope",
         "log",
         "receipts",
         "receipt_pages",
@@ -66,8 +67,9 @@ _FIELDS: Final = frozenset(
 class Root:
     """A decoded root. `log` has the newest commit id first; `log[0]` is the id of commit `seq`.
 
-    `number` is the last version number given out and `time` the last time stored. `inline` is the
-    one page of a tree that has its records in the root; its ref has an empty key.
+    `number` is the last version number given out and `time` the last time stored. `scope` is the
+    scope whose entity owns the tree, "" where nobody said. `inline` is the one page of a tree that has
+    its records in the root; its ref has an empty key.
     """
 
     incarnation: str
@@ -75,6 +77,7 @@ class Root:
     seq: int = 0
     number: int = 0
     time: int = 0
+    scope: str = ""
     log: tuple[str, ...] = ()
     receipts: tuple[Receipt, ...] = ()
     receipt_pages: tuple[ReceiptPage, ...] = ()
@@ -133,9 +136,9 @@ class Root:
             raise TreeStateError("newer_format")
 
 
-def new_root() -> Root:
+def new_root(scope: str = "") -> Root:
     """Return the root of a tree that nothing was written to, with an incarnation of its own."""
-    return Root(incarnation=random_name())
+    return Root(incarnation=random_name(), scope=scope)
 
 
 def random_name() -> str:
@@ -154,6 +157,7 @@ def encode_root(root: Root) -> bytes:
         "seq": root.seq,
         "number": root.number,
         "time": root.time,
+        **({"scope": root.scope} if root.scope else {}),
         "log": root.log,
     }
     lines = [_dump(head)[:-1]]
@@ -195,6 +199,7 @@ def decode_root(data: bytes) -> Root:
             seq=int(found["seq"]),
             number=int(found["number"]),
             time=int(found["time"]),
+            scope=str(found.get("scope", "")),
             log=tuple(found["log"]),
             receipts=tuple(Receipt(*row) for row in found.get("receipts", ())),
             receipt_pages=tuple(ReceiptPage(*row) for row in found.get("receipt_pages", ())),

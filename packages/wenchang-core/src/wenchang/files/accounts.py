@@ -17,7 +17,7 @@ from wenchang.files.settings import FileSettings
 from wenchang.files.tree import FileTree
 from wenchang.storage.contract import Storage
 
-__all__ = ["FILES_PREFIX", "FileAccounts"]
+__all__ = ["FILES_PREFIX", "FileAccounts", "account_base"]
 
 FILES_PREFIX: Final = "@files"
 """What the keys of all trees begin with. No scope begins with `@`, so no memory lies there."""
@@ -29,6 +29,11 @@ _DEFAULT_POLICY: Final = TreePolicy()
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def account_base(entity: str) -> str:
+    """Return the key prefix under which the tree of an account lies."""
+    return f"{FILES_PREFIX}/{entity}"
 
 
 class FileAccounts:
@@ -80,11 +85,12 @@ class FileAccounts:
             if tree is None or tree.limits != limits:
                 tree = FileTree(
                     self._storage,
-                    f"{FILES_PREFIX}/{entity}",
+                    account_base(entity),
                     limits=limits,
                     history=self._settings.history,
                     policy=self._policy,
                     clock=self._clock,
+                    scope=self._settings.scope,
                 )
                 self._in_use[entity] = tree
             self._used_last[entity] = tree

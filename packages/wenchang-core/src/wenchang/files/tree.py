@@ -21,8 +21,9 @@ from typing import Final, TypeVar
 
 from wenchang.files import _calls as calls
 from wenchang.files._commit import Committer
-from wenchang.files._garbage import collect_garbage, purge
+from wenchang.files._garbage import collect_garbage
 from wenchang.files._objects import Objects
+from wenchang.files._purge import purge, purge_with_root
 from wenchang.files._queue import CommitQueue
 from wenchang.files._rebuild import verify
 from wenchang.files.edits import Edit
@@ -40,6 +41,7 @@ from wenchang.files.values import (
     TreeReport,
     Written,
 )
+from wenchang.operators import PURGE_MAX_PASSES
 from wenchang.storage.contract import Storage
 
 __all__ = ["FileTree"]
@@ -79,6 +81,9 @@ class FileTree:
     depend on the tree; not recorded are invalid arguments, outages, unknown outcomes, lost races.
 
     `source` (up to 100 characters) says who writes; it is kept where the tree keeps history.
+
+    `scope` is the scope whose entity owns the tree. It is kept in the root that this object makes, so
+    that a purge of the entity finds the tree (`wenchang.files.erasure`).
     """
 
     def __init__(
@@ -90,11 +95,12 @@ class FileTree:
         history: HistoryPolicy | None = None,
         policy: TreePolicy = _DEFAULT_POLICY,
         clock: Callable[[], datetime] = _now,
+        scope: str = "",
     ) -> None:
         self.limits = limits
         self.history = history
         self.policy = policy
-        self._objects = Objects(storage, base, policy)
+        self._objects = Objects(storage, base, policy, scope)
         self._settings = calls.Settings(limits=limits, history=history, policy=policy, clock=clock)
         self._committer = Committer(self._objects, self._settings, sweep=self._sweep)
         self._queue = CommitQueue(self._committer, policy)
@@ -276,14 +282,27 @@ class FileTree:
 
     # --- care ------------------------------------------------------------------------------------
 
-    def purge(self, *, remove_root: bool = False) -> int:
+    def owner(self) -> str | None:
+        """Return the scope that the stored root names, "" where it names none; None without a root.
+
+        One request; the root is not decoded, so a damaged one answers too.
+        """
+        return self._objects.owner()
+
+    def purge(self, *, remove_root: bool = False, max_passes: int = PURGE_MAX_PASSES) -> int:
         """Erase every file, past version and receipt for good; return how many objects went.
 
         The tree is empty at once; its objects are deleted next. Every version token given out
-        before is stale for ever. With `remove_root` the root goes last: only for an owner who is
-        erased and whose writers have stopped.
+        before is stale for ever. Breaking off leaves the old tree or an empty one, and repeating
+        completes it. A root of a newer format is a `TreeStateError`, and nothing is erased.
+
+        With `remove_root` everything under `base` goes, the root last: for an owner who is erased.
+        Writers should have stopped. If they keep coming for `max_passes` rounds, it raises
+        `PurgeIncompleteError`; a write that arrives later begins a new tree.
         """
-        return purge(self._objects, self._queue, remove_root=remove_root)
+        if remove_root:
+            return purge_with_root(self._objects, self._queue, max_passes=max_passes)
+        return purge(self._objects, self._queue)
 
     def collect_garbage(self) -> GarbageReport:
         """Delete the objects that nothing refers to; safe beside any number of writers.
