@@ -89,6 +89,7 @@ class MemoryChanges:
             created=state is None,
             changed=not same,
             replacements=replacements,
+            previous="" if state is None else state.version,
         )
         if state is not None and same and effect is None:
             return replace(change, version=state.version)

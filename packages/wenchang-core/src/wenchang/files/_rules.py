@@ -180,6 +180,7 @@ class Desk:
             modified=to_datetime(now),
             created=old is None,
             changed=True,
+            previous="" if old is None else self.token(old),
         )
 
     def unchanged(self, record: Record) -> Written:
@@ -192,6 +193,7 @@ class Desk:
             modified=to_datetime(record.modified),
             created=False,
             changed=False,
+            previous=self.token(record),
         )
 
     def remove(self, record: Record) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, Protocol, TypeAlias, TypeVar, runtime_checkable
 
@@ -124,6 +124,8 @@ class FileChange:
     """A write or an edit that took effect, or found that nothing had to change (`changed` False).
 
     `replayed`: the call was carried out earlier under its effect key, and this is what it came to.
+    `previous` is the version that the change was decided on, so a caller that knows it knows all of the
+    file; empty for a new file, in what is replayed, and where the backend does not tell it.
     """
 
     path: str
@@ -132,6 +134,7 @@ class FileChange:
     changed: bool = True
     replacements: int = 0
     replayed: bool = False
+    previous: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -266,6 +266,7 @@ class StateFileBackend:
             created=entry is None,
             changed=held != text,
             replacements=replacements,
+            previous="" if held is None else _version(held),
         )
 
     # --- rules; the lock is held -------------------------------------------------------------------

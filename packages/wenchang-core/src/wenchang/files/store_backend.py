@@ -41,7 +41,7 @@ from wenchang.files.listing import check_folder
 from wenchang.files.policy import HistoryPolicy, TreePolicy
 from wenchang.files.snapshot import Snapshot
 from wenchang.files.tree import FileTree
-from wenchang.files.values import FileEntry, FolderEntry, Moved, Written
+from wenchang.files.values import Deleted, FileEntry, FolderEntry, Moved, Written
 from wenchang.storage.contract import Storage
 
 __all__ = ["STORE_PREFIX", "StoreFileBackend", "StoreFileBackends", "tree_base"]
@@ -262,6 +262,18 @@ class StoreFileBackend:
         gone = _placed(lambda: self._tree.delete_file(wanted, version, effect_key=effect_key))
         return FileRemoval(path=absolute(gone.path), replayed=gone.replayed)
 
+    def remove(self, path: str, *, effect_key: str | None = None) -> Deleted:
+        """Delete a file, or a folder with all beneath, in one commit; see `FileTree.delete`.
+
+        Beyond `FileBackend`, for harnesses that delete folders. The path of the result is absolute.
+        """
+        gone = _placed(
+            lambda: self._tree.delete(to_file(path), recursive=True, effect_key=effect_key)
+        )
+        return Deleted(
+            path=absolute(gone.path), kind=gone.kind, files=gone.files, replayed=gone.replayed
+        )
+
     def move(
         self,
         source: str,
@@ -340,6 +352,7 @@ def _change(written: Written) -> FileChange:
         changed=written.changed,
         replacements=written.replacements,
         replayed=written.replayed,
+        previous=written.previous,
     )
 
 

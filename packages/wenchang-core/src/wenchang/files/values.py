@@ -88,7 +88,8 @@ class Written:
 
     `changed` is False where the content is what it was: version and time are the old ones then, and
     nothing was written. `replacements` counts what `edit` replaced. `replayed` tells that the call
-    was carried out earlier under the same effect key and this is what it came to then.
+    was carried out earlier under the same effect key and this is what it came to then. `previous` is
+    the version that the file had before; empty where there was none, and in what is replayed.
     """
 
     path: str
@@ -100,6 +101,7 @@ class Written:
     changed: bool
     replacements: int = 0
     replayed: bool = False
+    previous: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

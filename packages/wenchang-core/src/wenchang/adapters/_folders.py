@@ -1,0 +1,136 @@
+"""Folders as harnesses treat them: deleted with all in them, and renamed.
+
+A `StoreFileBackend` does each in one commit. Over any other backend it is done file by file: a crash
+in the middle leaves some of the files where they were, and none is ever lost.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Protocol, runtime_checkable
+
+from wenchang.files._patience import Patience
+from wenchang.files.backend import BackendEntry, FileBackend
+from wenchang.files.errors import (
+    AlreadyExistsError,
+    InvalidArgumentError,
+    NotFoundError,
+    VersionConflictError,
+)
+from wenchang.files.policy import TreePolicy
+from wenchang.files.values import Deleted, Moved
+
+__all__ = ["EVERY_LINE", "PATIENCE", "clear", "move", "remove"]
+
+EVERY_LINE: Final = 1_000_000_000
+"""A limit that no file reaches."""
+PATIENCE: Final = Patience(TreePolicy())
+"""How long a call competes with others, and how it waits between attempts."""
+
+
+@runtime_checkable
+class _Removes(Protocol):
+    def remove(self, path: str, *, effect_key: str | None = None) -> Deleted: ...
+
+
+@runtime_checkable
+class _Moves(Protocol):
+    def move(
+        self,
+        source: str,
+        target: str,
+        *,
+        version: str | None = None,
+        effect_key: str | None = None,
+    ) -> Moved: ...
+
+
+def remove(files: FileBackend, path: str, *, effect_key: str | None = None) -> None:
+    """Delete a folder with all beneath; `NotFoundError` where nothing is."""
+    if isinstance(files, _Removes):
+        files.remove(path, effect_key=effect_key)
+        return
+    entries = files.glob("**", path).entries
+    while entries:
+        for entry in entries:
+            _delete(files, entry.path)
+        entries = _beneath(files, path)
+
+
+def clear(files: FileBackend) -> None:
+    """Delete every file."""
+    while entries := files.ls("/").entries:
+        for entry in entries:
+            if entry.kind == "folder":
+                _remove(files, entry.path)
+            else:
+                _delete(files, entry.path)
+
+
+def move(files: FileBackend, source: str, target: str) -> None:
+    """Rename a file, or a folder with all beneath. Never overwrites.
+
+    Raises `NotFoundError`, `AlreadyExistsError` and what else the backend refuses.
+    """
+    if target == source or target.startswith(source + "/"):
+        raise InvalidArgumentError("target", "a file or folder cannot be moved into itself")
+    if isinstance(files, _Moves):
+        files.move(source, target)
+        return
+    entries = files.glob("**", source).entries
+    if entries and not any(entry.path == source for entry in entries):
+        _check_free(files, target)
+    for entry in entries:
+        _move_file(files, entry.path, target + entry.path[len(source) :])
+
+
+def _remove(files: FileBackend, path: str) -> None:
+    try:
+        remove(files, path)
+    except NotFoundError:
+        return  # another caller was quicker
+
+
+def _delete(files: FileBackend, path: str) -> None:
+    try:
+        files.delete(path)
+    except NotFoundError:
+        return  # another caller was quicker
+
+
+def _beneath(files: FileBackend, path: str) -> tuple[BackendEntry, ...]:
+    try:
+        return files.glob("**", path).entries
+    except NotFoundError:
+        return ()
+
+
+def _check_free(files: FileBackend, target: str) -> None:
+    """Refuse a target where a folder is; a file there is refused by the first file that is moved."""
+    try:
+        files.ls(target, limit=1)
+    except NotFoundError:
+        return
+    raise AlreadyExistsError(target, "folder")
+
+
+def _move_file(files: FileBackend, source: str, target: str) -> None:
+    """Copy, then delete the very version that was copied; one that has changed is copied again."""
+    deadline = PATIENCE.deadline()
+    version: str | None = None
+    attempt = 0
+    while True:
+        window = files.read(source, 0, EVERY_LINE)
+        if version is None:
+            version = files.write(target, window.text, create_only=True).version
+        else:
+            version = files.write(target, window.text, version=version).version
+        try:
+            files.delete(source, version=window.version or None)
+        except VersionConflictError:
+            if PATIENCE.is_over(deadline):
+                files.delete(target, version=version or None)
+                raise
+            PATIENCE.pause(attempt, deadline)
+            attempt += 1
+        else:
+            return
