@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import faulthandler
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import pytest
@@ -12,14 +13,17 @@ from wenchang_conformance.file_backend.fixtures import FileBackendFixtures
 from wenchang_conformance.file_backend.manifest import proves
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from wenchang.files.backend import FileBackend
 
-__all__ = ["CATASTROPHIC", "SearchingCases"]
+__all__ = ["CATASTROPHIC", "RUN_OF_A", "SearchingCases"]
 
-CATASTROPHIC: Final = ("(a+)+$", "(x(a+)+y)", "(a|a)*$")
-"""Patterns on which a backtracking matcher takes time exponential in the text."""
+CATASTROPHIC: Final[Mapping[str, bool]] = MappingProxyType(
+    {"(a+)+$": False, "(x(a+)+y)": False, "(a|a)*$": True, "^(a+)+$": False, "(a+)+!": True}
+)
+"""Patterns on which a backtracking matcher takes time exponential in `RUN_OF_A`, and whether they match."""
+RUN_OF_A: Final = "x" + "a" * 4998 + "!"
 _STDERR: Final = 2
 
 
@@ -77,8 +81,9 @@ class SearchingCases(FileBackendFixtures):
         """Send look-around, back-references, nonsense, too little and too much."""
         backend.write(at("a.md"), "aa")
         for pattern in ("(?=a)", "(?<!a)a", r"(a)\1", "(", "", "a" * 1001):
-            with pytest.raises(InvalidArgumentError):
+            with pytest.raises(InvalidArgumentError) as refused:
                 backend.grep(pattern, folder or "/")
+            assert refused.value.argument == "pattern"
         assert backend.grep("a" * 1000, folder or "/").matches == ()
 
     @proves("grep-bounded")
@@ -90,11 +95,13 @@ class SearchingCases(FileBackendFixtures):
         watchdog_seconds: float,
     ) -> None:
         """Search 5,000 characters for patterns that catch a backtracking matcher."""
-        backend.write(at("a.md"), "x" + "a" * 5000 + "!")
+        backend.write(at("a.md"), RUN_OF_A)
         # A matcher that has run away holds the interpreter: only ending the process helps.
         faulthandler.dump_traceback_later(watchdog_seconds, exit=True, file=_STDERR)
         try:
-            for pattern in CATASTROPHIC:
-                backend.grep(pattern, folder or "/")
+            for pattern, is_match in CATASTROPHIC.items():
+                result = backend.grep(pattern, folder or "/")
+                assert [match.line for match in result.matches] == [1] * is_match, pattern
+                assert not result.truncated, f"{pattern} was given up on a line of 5,000 characters"
         finally:
             faulthandler.cancel_dump_traceback_later()

@@ -7,10 +7,77 @@ import sys
 
 import pytest
 
+from wenchang.core import MemoryStore
 from wenchang.files._regex import LineMatcher, WorkBudget
 from wenchang.files._scan import grep_files
+from wenchang.files.accounts import FileAccounts
 from wenchang.files.backend import BackendEntry
+from wenchang.files.composite import CompositeFileBackend
 from wenchang.files.errors import InvalidArgumentError
+from wenchang.files.memory_backend import MemoryFileBackend
+from wenchang.files.settings import FileSettings
+from wenchang.files.state_backend import StateFileBackend
+from wenchang.files.store_backend import StoreFileBackend
+from wenchang.files.tools import FileTools
+from wenchang.identity import Identity, ScopeGrant
+from wenchang.scope import ScopePolicy
+from wenchang.storage.memory import InMemoryStorage
+from wenchang_conformance.file_backend.searching import CATASTROPHIC, RUN_OF_A
+
+IDENTITY = Identity({"user": ScopeGrant("ada", "owner")})
+
+
+def memory_files():
+    return MemoryFileBackend(
+        MemoryStore(InMemoryStorage()), IDENTITY, ScopePolicy(), source="tests"
+    )
+
+
+def composite():
+    return CompositeFileBackend(
+        StateFileBackend(),
+        {"/user": StoreFileBackend(InMemoryStorage(), tenant="acme"), "/other": memory_files()},
+    )
+
+
+SEARCHED = {
+    "state": StateFileBackend,
+    "store": lambda: StoreFileBackend(InMemoryStorage(), tenant="acme"),
+    "memory": memory_files,
+    "composite": composite,
+}
+
+
+@pytest.mark.parametrize("kind", SEARCHED)
+@pytest.mark.parametrize("pattern", CATASTROPHIC)
+def test_every_search_answers_a_catastrophic_pattern_in_full(kind, pattern):
+    files = SEARCHED[kind]()
+    assert len(RUN_OF_A) == 5000
+    files.write("/user/notes/a.md", RUN_OF_A)
+    result = files.grep(pattern)
+    assert bool(result.matches) is CATASTROPHIC[pattern]
+    assert not result.truncated
+
+
+@pytest.mark.parametrize("kind", SEARCHED)
+@pytest.mark.parametrize("pattern", ["(?=a)", "(?!a)", "(?<=a)b", "(?<!a)b", r"(a)\1"])
+def test_every_search_refuses_what_takes_backtracking_and_says_why(kind, pattern):
+    files = SEARCHED[kind]()
+    # Where there is no file too, a wrong pattern is one.
+    with pytest.raises(InvalidArgumentError) as refused:
+        files.grep(pattern)
+    assert refused.value.argument == "pattern"
+    assert "no look-around and no back-references" in refused.value.detail
+
+
+@pytest.mark.parametrize("text", CATASTROPHIC)
+def test_the_search_tool_takes_a_pattern_for_the_text_that_it_is(text):
+    accounts = FileAccounts(InMemoryStorage(), FileSettings())
+    tools = FileTools(accounts, IDENTITY, ScopePolicy(), source="tests")
+    tools.call("file_create", {"path": "a.md", "content": f"{RUN_OF_A}\nsee {text} here\n"})
+    found = tools.call("file_search", {"text": text, "caseSensitive": False}).payload
+    assert [line["line"] for row in found["files"] for line in row["lines"]] == [2]
+
 
 BLOCKED = """
 import sys
