@@ -274,6 +274,19 @@ class TestTenants:
         assert object_keys(storage)
         assert all(key.startswith("@items/acme/") for key in object_keys(storage))
 
+    def test_a_purge_erases_one_tenant_and_no_other(self, storage, store):
+        other = WenchangStore(storage, tenant="acme2")
+        for each in (store, other):
+            each.put(NS, "a", {})
+            each.put(("x" * 99,), "b", {})
+        store.search((), filter={"n": None})
+
+        assert store.purge() == 2
+
+        assert store.search(()) == []
+        assert len(other.search(())) == 2
+        assert store.purge() == 0
+
     def test_a_run_without_a_tenant_is_refused(self, storage):
         with pytest.raises(NoTenantError):
             WenchangStore(storage, tenant="")

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from wenchang._objects import Objects
 from wenchang.adapters._extras import missing_package
 from wenchang.adapters._langgraph_items import (
     Draft,
@@ -36,6 +37,7 @@ from wenchang.adapters._langgraph_items import (
 from wenchang.errors import BackendUnavailableError, RecoverableError
 from wenchang.files._patience import Patience
 from wenchang.files.policy import TreePolicy
+from wenchang.operators import PURGE_MAX_PASSES, purge_objects
 from wenchang.read_cache import ReadCache
 from wenchang.storage.contract import Storage, StoredObject
 from wenchang.storage.errors import UNREAD, PreconditionFailedError
@@ -219,6 +221,15 @@ class WenchangStore(BaseStore):
     async def adelete_if(self, namespace: tuple[str, ...], key: str, expected_version: str) -> None:
         """Do as `delete_if` does, in a thread."""
         await asyncio.to_thread(self._delete_if, self._checked(namespace, key), expected_version)
+
+    def purge(self) -> int:
+        """Erase every item of the tenant for good; return how many objects went.
+
+        Raises `PurgeIncompleteError` where something keeps writing.
+        """
+        base = self._base()
+        self._known.drop(base)
+        return purge_objects(Objects(self._storage, None), base, PURGE_MAX_PASSES)
 
     # --- reading ---------------------------------------------------------------------------------
 
