@@ -63,9 +63,9 @@ def overlapping(calls):
     return sum(after.begin < before.end for before, after in pairwise(ordered))
 
 
-def start(url, mark, calls, seed):
+def start(url, mark, calls, seed, *meet):
     process = subprocess.Popen(
-        [sys.executable, str(SCRIPT), url, BASE, mark, str(calls), str(seed)],
+        [sys.executable, str(SCRIPT), url, BASE, mark, str(calls), str(seed), *meet],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -87,59 +87,88 @@ def rows(histories, text):
 
 
 def test_what_threads_on_one_tree_object_do_has_an_explanation(histories):
-    storage = InMemoryStorage()
-    tree = FileTree(storage, BASE, policy=histories.POLICY)
-    race(histories, [tree] * PROCESSES)
-    tree.close()
-    check_whole(storage, histories)
+    race(histories, trees=1)
 
 
 def test_what_threads_on_objects_of_their_own_do_has_an_explanation(histories):
-    storage = InMemoryStorage()
-    trees = [FileTree(storage, BASE, policy=histories.POLICY) for _ in range(PROCESSES)]
-    race(histories, trees)
-    for tree in trees:
-        tree.close()
-    check_whole(storage, histories)
+    race(histories, trees=PROCESSES)
 
 
 def race(histories, trees):
+    """Let threads race on so many tree objects of one tree, and check what they did."""
+    inner = InMemoryStorage()
+    meeting = histories.Meeting(PROCESSES, WAIT, waiting=trees == 1)
+    storage = histories.Held(inner, lambda: meeting.hold(threading.get_ident()))
+    objects = [FileTree(storage, BASE, policy=histories.POLICY) for _ in range(trees)]
     calls = []
-    barrier = threading.Barrier(len(trees))
 
-    def run(number, tree):
-        barrier.wait(WAIT)
-        histories.client(tree, str(number), CALLS, number, calls.append)
+    def run(number):
+        me = threading.get_ident()
 
-    threads = [threading.Thread(target=run, args=each) for each in enumerate(trees)]
+        def tell(call):
+            meeting.leave(me)
+            calls.append(call)
+
+        try:
+            tree = objects[number % trees]
+            histories.client(tree, str(number), CALLS, number, tell, lambda: meeting.enter(me))
+        finally:
+            meeting.finish(me)
+
+    threads = [threading.Thread(target=run, args=(number,)) for number in range(PROCESSES)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(WAIT * 5)
         assert not thread.is_alive()
-    assert len(calls) == len(trees) * CALLS
-    assert overlapping(calls) > len(calls) // 40
+    for tree in objects:
+        tree.close()
+    check_history(histories, calls)
+    check_whole(inner, histories)
+
+
+def check_history(histories, calls):
+    """Check that every call was made, that they overlapped, and that one order explains the answers."""
+    assert len(calls) == PROCESSES * CALLS
+    assert overlapping(calls) > len(calls) // 10
     assert histories.explain(calls) is not None
 
 
 def test_what_processes_do_to_one_tree_has_an_explanation(histories, tmp_path):
     url = f"file://{tmp_path}"
-    processes = [start(url, str(number), CALLS, number) for number in range(PROCESSES)]
-    outputs = [None] * PROCESSES
+    processes = [start(url, str(number), CALLS, number, "meet") for number in range(PROCESSES)]
+    meeting = histories.Meeting(PROCESSES, WAIT)
+    outputs = [""] * PROCESSES
+
+    def say(process):
+        process.stdin.write("go\n")
+        process.stdin.flush()
 
     def talk(number):
-        outputs[number] = processes[number].communicate("go\n", timeout=WAIT * 5)[0]
+        process = processes[number]
+        try:
+            say(process)
+            for line in process.stdout:
+                if line == "in\n":
+                    meeting.enter(number)
+                    meeting.hold(number)
+                    say(process)
+                else:
+                    meeting.leave(number)
+                    outputs[number] += line
+        finally:
+            meeting.finish(number)
+        process.communicate(timeout=WAIT)
 
     threads = [threading.Thread(target=talk, args=(number,)) for number in range(PROCESSES)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(WAIT * 5)
+        assert not thread.is_alive()
     assert [process.returncode for process in processes] == [0] * PROCESSES
     calls = [call for output in outputs for call in rows(histories, output)]
-    assert len(calls) == PROCESSES * CALLS
-    assert overlapping(calls) > len(calls) // 40
-    assert histories.explain(calls) is not None
+    check_history(histories, calls)
     check_whole(FilesystemStorage(tmp_path), histories)
 
 

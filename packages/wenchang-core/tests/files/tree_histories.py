@@ -1,7 +1,9 @@
 """What concurrent clients did to a tree, and whether one order of it explains every answer.
 
 Run as a program it is one such client: `tree_histories.py URL BASE CLIENT CALLS SEED` waits for a line on
-its input, makes that many calls, and writes each with its begin and end as a line of JSON.
+its input, makes that many calls, and writes each with its begin and end as a line of JSON. With `meet` as
+one argument more it writes the line "in" at the first request of each call, and goes on when it
+is sent a line.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import json
 import random
 import sys
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -115,14 +118,90 @@ def number(version: str) -> int:
     return int(version[1:].partition("-")[0])
 
 
-def client(tree: FileTree, mark: str, calls: int, seed: int, tell: Callable[[Call], None]) -> None:
-    """Make calls one after another and tell of each."""
+def client(
+    tree: FileTree,
+    mark: str,
+    calls: int,
+    seed: int,
+    tell: Callable[[Call], None],
+    begun: Callable[[], None] = lambda: None,
+) -> None:
+    """Make calls one after another; say that each has begun, and tell of each that has ended."""
     rng = random.Random(seed)
     for count in range(calls):
         name, arguments = make_call(rng, tree, f"{mark}.{count}")
         begin = time.monotonic_ns()
+        begun()
         answer = carry_out(tree, name, arguments)
         tell(Call(begin, time.monotonic_ns(), name, arguments, answer))
+
+
+class Held:
+    """A storage on which `hold` is called before each request of a racer's own thread."""
+
+    def __init__(self, storage: Any, hold: Callable[[], None]) -> None:
+        self._storage = storage
+        self._hold = hold
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._storage, name)
+
+        def request(*arguments: Any) -> Any:
+            self._hold()
+            return method(*arguments)
+
+        return request
+
+
+class Meeting:
+    """Holds racers in the middle of their calls until they have met in pairs, so that calls overlap.
+
+    Each call meets another that has met none yet. Where `waiting`, one racer's call may wait for
+    another's, as it does in a group commit; then a racer goes on too when all are in a call. The last
+    racer is not held.
+    """
+
+    def __init__(self, racers: int, patience: float, *, waiting: bool = False) -> None:
+        self._condition = threading.Condition()
+        self._alone: dict[Any, bool] = {}
+        """The racers that are in a call, and whether it has met none."""
+        self._racers = racers
+        self._patience = patience
+        self._waiting = waiting
+
+    def enter(self, racer: Any) -> None:
+        """Say that a racer's call has begun."""
+        with self._condition:
+            self._alone[racer] = True
+            self._condition.notify_all()
+
+    def hold(self, racer: Any) -> None:
+        """Wait until a racer's call has met another; does nothing outside of a call."""
+        with self._condition:
+            assert self._condition.wait_for(lambda: self._meet(racer), self._patience)
+
+    def _meet(self, racer: Any) -> bool:
+        everybody = self._waiting and len(self._alone) == self._racers
+        if not self._alone.get(racer) or everybody or self._racers < 2:
+            return True
+        for other, alone in self._alone.items():
+            if alone and other != racer:
+                self._alone[racer] = self._alone[other] = False
+                self._condition.notify_all()
+                return True
+        return False
+
+    def leave(self, racer: Any) -> None:
+        """Say that a racer's call has ended."""
+        with self._condition:
+            self._alone.pop(racer, None)
+
+    def finish(self, racer: Any) -> None:
+        """Say that a racer will make no more calls."""
+        with self._condition:
+            self._alone.pop(racer, None)
+            self._racers -= 1
+            self._condition.notify_all()
 
 
 # --- checking ------------------------------------------------------------------------------------
@@ -249,8 +328,19 @@ def next_ones(calls: list[Call], ends: list[int], taken: int, first: int) -> lis
 def main() -> None:
     from wenchang.storage import open_storage
 
-    url, base, mark, calls, seed = sys.argv[1:]
-    tree = FileTree(open_storage(url), base, policy=POLICY)
+    url, base, mark, calls, seed, *meet = sys.argv[1:]
+    due = [False]
+
+    def hold() -> None:
+        if due[0] and threading.current_thread() is threading.main_thread():
+            due[0] = False
+            print("in", flush=True)
+            sys.stdin.readline()
+
+    def begun() -> None:
+        due[0] = bool(meet)
+
+    tree = FileTree(Held(open_storage(url), hold), base, policy=POLICY)
     tree.snapshot()
     print("ready", flush=True)
     sys.stdin.readline()
@@ -259,7 +349,7 @@ def main() -> None:
         row = [call.begin, call.end, call.name, call.arguments, call.answer]
         print(json.dumps(row), flush=True)
 
-    client(tree, mark, int(calls), int(seed), tell)
+    client(tree, mark, int(calls), int(seed), tell, begun)
     tree.close()
 
 
