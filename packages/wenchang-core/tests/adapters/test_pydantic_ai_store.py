@@ -18,7 +18,6 @@ pytest.importorskip("pydantic_ai_harness", reason="the extra pydantic-ai is not 
 from pydantic_ai import Agent, ModelRetry
 from pydantic_ai.messages import (
     ModelResponse,
-    RetryPromptPart,
     TextPart,
     ToolCallPart,
     ToolReturnPart,
@@ -506,11 +505,13 @@ class TestInsideTheHarness:
 
         def insist(line):
             def respond(messages, info):
+                # After 16 lost races the tool asks the model to call again: that acknowledges nothing.
                 last = messages[-1].parts[-1]
-                if isinstance(last, ToolReturnPart):
-                    return ModelResponse(parts=[TextPart("done")])
-                tries = sum(isinstance(part, RetryPromptPart) for m in messages for part in m.parts)
-                call = ToolCallPart("write_memory", {"content": line}, tool_call_id=f"c{tries}")
+                if isinstance(last, ToolReturnPart) and last.outcome == "success":
+                    return ModelResponse(parts=[TextPart(last.content["status"])])
+                call = ToolCallPart(
+                    "write_memory", {"content": line}, tool_call_id=f"call-{len(messages)}"
+                )
                 return ModelResponse(parts=[call])
 
             return FunctionModel(respond)
@@ -528,7 +529,7 @@ class TestInsideTheHarness:
 
         assert versions == [None] * EDITORS
         assert len(conflicts) >= EDITORS - 1
-        assert [each.output for each in done] == ["done"] * EDITORS
+        assert sorted(each.output for each in done) == ["appended"] * (EDITORS - 1) + ["created"]
         assert sorted(text.splitlines()) == sorted(f"line {n}" for n in range(EDITORS))
 
 
