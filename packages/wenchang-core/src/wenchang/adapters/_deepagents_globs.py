@@ -52,7 +52,7 @@ def accepting(pattern: str, folder: str, *, argument: str) -> Accept:
     if not 1 <= len(pattern) <= MAX_PATTERN_CHARS:
         raise InvalidArgumentError(argument, f"it has 1 to {MAX_PATTERN_CHARS} characters")
     if ".." in pattern.replace("\\", "/").split("/"):
-        raise InvalidArgumentError(argument, "it must not hold the name ..")
+        raise InvalidArgumentError(argument, "it must not hold .. as a name")
     names_only = "/" not in pattern
     alternatives: list[_Parts] = []
     for plain in _expanded(pattern.lstrip("/")):

@@ -85,7 +85,7 @@ def _name_problem(name: str) -> str | None:
     if not name:
         return "a path must not hold an empty name (two slashes in a row)"
     if name in (".", ".."):
-        return "a path must not hold the names . or .."
+        return "a path must not hold . or .. as a name"
     if len(name) > MAX_NAME_CHARS:
         return f"a name has at most {MAX_NAME_CHARS} characters"
     if any(unicodedata.category(char) == "Cc" for char in name):
