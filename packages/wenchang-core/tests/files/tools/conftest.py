@@ -3,17 +3,24 @@
 Whatever a test does, each answer is validated against the advertised schemas and the bound on its
 length, and a refusal must have changed nothing.
 
-`WENCHANG_TEST_FILES_URL` adds a storage of your own, by its URL.
+Every test with `files` runs in memory, in a folder and in SQLite. A test marked `servers` runs on each
+server too, in sizes `deep` all do: the mark is for what a storage could do to the tree, namely
+races, content and names byte by byte, many objects, and one success of each tool.
+What an argument is refused for is decided before any storage is asked. `WENCHANG_TEST_FILES_URL` adds a
+storage of your own, by its URL.
 """
 
 from __future__ import annotations
 
 import os
 import secrets
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from importlib.util import find_spec
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,11 +44,34 @@ VALIDATORS = {
     for part in ("input", "output", "error")
 }
 
+DEEP = os.environ.get("WENCHANG_SIZES") == "deep"
 STORAGES = ["memory", "file"]
 if find_spec("wenchang_sql") is not None:
     STORAGES.append("sqlite")
 if URL_VARIABLE in os.environ:
     STORAGES.append("url")
+
+
+def load_servers() -> Any:
+    """Load the module that stands beside this one."""
+    spec = spec_from_file_location("file_tools_servers", Path(__file__).with_name("servers.py"))
+    assert spec
+    assert spec.loader
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+servers = load_servers()
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test on the storages that it is for."""
+    if "tree_storage" in metafunc.fixturenames:
+        everywhere = DEEP or metafunc.definition.get_closest_marker("servers")
+        kinds = [*STORAGES, *servers.SERVERS] if everywhere else STORAGES
+        metafunc.parametrize("tree_storage", kinds, indirect=True)
 
 
 class Clock:
@@ -180,22 +210,24 @@ class Files:
         ]
 
 
-@pytest.fixture(params=STORAGES)
+@pytest.fixture
 def tree_storage(request, tmp_path):
-    """Yield each storage in turn."""
+    """Yield an empty storage, one for each kind that the test runs on."""
     if request.param == "memory":
         yield InMemoryStorage()
         return
-    url = {
-        "file": f"file://{tmp_path / 'store'}",
-        "sqlite": f"sqlite:///{tmp_path / 'files.db'}",
-        "url": os.environ.get(URL_VARIABLE, ""),
-    }[request.param]
-    storage = open_storage(url)
-    yield storage
-    close = getattr(storage, "close", None)
-    if close is not None:
-        close()
+    with ExitStack() as stack:
+        if request.param in servers.SERVERS:
+            place = stack.enter_context(servers.place_on(request.param))
+        else:
+            place = {
+                "file": f"file://{tmp_path / 'store'}",
+                "sqlite": f"sqlite:///{tmp_path / 'files.db'}",
+                "url": os.environ.get(URL_VARIABLE, ""),
+            }[request.param]
+        storage = open_storage(place)
+        stack.callback(getattr(storage, "close", lambda: None))
+        yield storage
 
 
 @pytest.fixture

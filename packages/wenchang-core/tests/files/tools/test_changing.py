@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from wenchang.core import MemoryStore
 from wenchang.files.errors import FileToolError, VersionConflictError
 from wenchang.files.policy import TreePolicy
 from wenchang.files.tools import render_error
@@ -44,6 +45,7 @@ def at_once(*works):
 class TestCreating:
     """file_create."""
 
+    @pytest.mark.servers
     @pytest.mark.parametrize("content", ["first\n", ""])
     def test_item_072_a_file_is_made_with_its_content_also_an_empty_one(self, files, content):
         made = files.call("file_create", path="n/a.md", content=content)
@@ -69,6 +71,7 @@ class TestCreating:
             refused = files.refuse("ALREADY_EXISTS", "file_create", path=path, content="x")
             assert (refused["path"], refused["kind"]) == ("a.md", "file")
 
+    @pytest.mark.servers
     def test_item_076_of_two_creates_at_once_exactly_one_succeeds(self, files):
         rival = files.again()
         for number in range(5):
@@ -82,6 +85,7 @@ class TestCreating:
             won = "ours" if isinstance(results[1], FileToolError) else "theirs"
             assert files.text(path) == won
 
+    @pytest.mark.servers
     def test_item_076_a_file_and_a_folder_of_one_name_do_not_both_come_into_being(self, files):
         rival = files.again()
         results = at_once(
@@ -95,6 +99,7 @@ class TestCreating:
 class TestAppending:
     """file_append."""
 
+    @pytest.mark.servers
     def test_item_077_text_is_added_at_the_end_or_makes_the_file(self, files):
         made = files.call("file_append", path="n/a.md", text="one\n")
         assert made["created"]
@@ -120,6 +125,7 @@ class TestAppending:
             files.call("file_append", path="a.md", text="again ")
         assert files.text("a.md") == "again again "
 
+    @pytest.mark.servers
     def test_item_081_what_many_append_at_once_is_there_once_and_whole(self, files):
         agents = [files, files.again(), files.again()]
 
@@ -189,6 +195,7 @@ class TestMoving:
         assert files.paths() == ["n/a.md", "n/o/b.md", "x/y/e.md"]
         assert files.text("x/y/e.md") == "c"
 
+    @pytest.mark.servers
     def test_item_085_a_folder_is_moved_with_everything_in_it(self, files):
         files.make(self.TREE | {"n-1.md": "not in it"})
         moved = files.call("file_move", from_="n", to="m/k")
@@ -226,6 +233,7 @@ class TestMoving:
             assert "itself" in payload["message"]
         files.call("file_move", from_="n", to="n2")
 
+    @pytest.mark.servers
     def test_item_090_content_version_and_time_are_kept(self, files):
         files.make(self.TREE)
         before = state(files)
@@ -308,6 +316,7 @@ class TestMoving:
                 break
         assert seen >= {(False, False), (False, True), (True, True)}
 
+    @pytest.mark.servers
     def test_item_093_a_folder_that_is_written_to_moves_whole(self, files):
         files.make({f"n/{number}.md": "x" for number in range(10)})
         rival = files.again()
@@ -374,6 +383,7 @@ class TestEditing:
         files.call("file_edit", path="a.md", edits=[edit("two\n", "")])
         assert files.text("a.md") == "one\nthree\n"
 
+    @pytest.mark.servers
     def test_item_098_each_edit_sees_what_the_ones_before_left(self, files):
         files.make({"a.md": "one"})
         edits = [edit("one", "two two"), edit("two two", "three"), edit("three", "four")]
@@ -419,6 +429,7 @@ class TestEditing:
         files.call("file_edit", path="a.md", edits=[edit("two", "three")])
         assert files.text("a.md") == "three"
 
+    @pytest.mark.servers
     def test_item_103_a_file_or_line_too_large_to_read_can_be_edited(self, files):
         files.make({"a.md": "x" * 300_000 + "needle" + "y" * 300_000})
         files.refuse("LIMIT_EXCEEDED", "file_read", path="a.md")
@@ -441,6 +452,7 @@ class TestWriting:
         files.refuse("ALREADY_EXISTS", "file_write", path="n/a.md", content="one", version=None)
         files.refuse("ALREADY_EXISTS", "file_write", path="n", content="x")
 
+    @pytest.mark.servers
     def test_item_106_with_a_version_it_replaces_that_version_only(self, files):
         files.make({"a.md": "one"})
         old = files.version("a.md")
@@ -485,6 +497,7 @@ class TestDeleting:
         assert files.paths() == ["b.md"]
         files.call("file_delete", path="b.md", recursive=True)
 
+    @pytest.mark.servers
     def test_item_110_a_folder_goes_with_everything_only_if_recursive(self, files):
         files.make({"n/a.md": "x", "n/o/b.md": "x", "n0.md": "x"})
         files.refuse_argument("recursive", "file_delete", path="n", recursive=False)
@@ -572,6 +585,7 @@ class TestVersions:
         for token in ("v0", "v", "null", f"{files.version('a.md')}x", "V1"):
             files.refuse("VERSION_CONFLICT", "file_delete", path="a.md", version=token)
 
+    @pytest.mark.servers
     def test_item_119_a_token_from_before_a_delete_is_stale_for_ever(self, files):
         old = files.call("file_create", path="a.md", content="same")["version"]
         files.call("file_delete", path="a.md")
@@ -585,6 +599,22 @@ class TestVersions:
         files.tree.purge()
         files.make({"a.md": "same"})
         files.refuse("VERSION_CONFLICT", "file_write", path="a.md", content="x", version=old)
+
+    @pytest.mark.servers
+    def test_item_119_a_purge_of_the_account_leaves_nothing_and_makes_every_token_stale(
+        self, files
+    ):
+        files.make({f"n/{number}.md": "x" for number in range(20)})
+        old = {path: files.version(path) for path in files.paths()}
+        assert MemoryStore(files.storage).purge("user", files.entity) > 20
+        assert list(files.storage.list_page("@files/", None, 10)) == []
+        assert files.paths() == []
+        files.make(dict.fromkeys(old, "x"))
+        assert not set(old.values()) & {files.version(path) for path in files.paths()}
+        for tool, arguments in (("file_write", {"content": "y"}), ("file_delete", {})):
+            files.refuse(
+                "VERSION_CONFLICT", tool, path="n/3.md", version=old["n/3.md"], **arguments
+            )
 
 
 class TestWhatIsDecided:
@@ -618,6 +648,7 @@ class TestWhatIsDecided:
         assert files.call("file_edit", path="a.md", edits=edits)["replacements"] == 1
         assert files.text("a.md") == "ba"
 
+    @pytest.mark.servers
     def test_item_150_a_call_that_changes_nothing_commits_nothing(self, files):
         files.make({"a.md": "one"})
         before, root = state(files), files.tree.snapshot().version

@@ -27,6 +27,7 @@ class TestFinding:
         line = files.answer("file_find", pattern="a.md").text.splitlines()[1]
         assert line == f"n/a.md\t5 bytes\t{version}\t{row['modified']}"
 
+    @pytest.mark.servers
     def test_item_044_sorted_by_path_or_the_latest_modified_first(self, files):
         for path in ("b.md", "c.md", "a.md"):
             files.call("file_create", path=path, content="x")

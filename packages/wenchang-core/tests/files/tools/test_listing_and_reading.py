@@ -73,6 +73,7 @@ class TestListing:
         line = files.answer("file_list").text.splitlines()[1]
         assert line == f"a.md\t5 bytes\t{entry.version}\t{shown['modified']}"
 
+    @pytest.mark.servers
     def test_item_028_the_root_shows_the_four_limits_and_what_is_used(self, files):
         files = files.again(
             max_depth=7, max_file_bytes=100, max_total_bytes=1000, max_file_count=10
@@ -149,6 +150,7 @@ class TestReading:
         files.make({"a.md": "1\n2\n3\n4\n5"})
         assert self.read(files, path="a.md", **lines)["text"] == text
 
+    @pytest.mark.servers
     def test_item_034_up_to_ten_files_are_read_whole_at_once(self, files):
         files.make({f"{number}.md": f"text {number}\n" for number in range(11)})
         paths = [f"{number}.md" for number in range(11)]
@@ -186,6 +188,7 @@ class TestReading:
         files.make({"whole.md": "z" * (READ_BOUND + 1)})
         files.refuse("LIMIT_EXCEEDED", "file_read", path="whole.md")
 
+    @pytest.mark.servers
     def test_item_038_a_larger_file_is_read_by_ranges(self, files):
         files = files.again(max_answer_chars=1_000_000)
         text = "".join(f"line {number} {'x' * 90}\n" for number in range(1, 4001))

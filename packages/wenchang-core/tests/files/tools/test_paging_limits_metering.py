@@ -231,6 +231,7 @@ class TestPaging:
         for mode in ("lines", "files", "counts"):
             assert len(local.call("file_search", text="x", mode=mode)["files"]) == 50
 
+    @pytest.mark.servers
     def test_a_file_that_nobody_touches_appears_once_whatever_happens_between_pages(self, files):
         files.make({f"{number:02}.md": "x" for number in range(0, 30, 2)})
         seen, page, number = [], files.call("file_find", pattern="*", pageSize=2), 1
@@ -346,6 +347,7 @@ class TestLimitsAndContent:
             assert str(number) in refused["message"]
         assert files.text("a.md") == "x____"
 
+    @pytest.mark.servers
     @pytest.mark.parametrize(
         "text",
         ["a\r\nb\r\n", "a\rb", "no end", "\ufeffBOM", "\n", "\r", "\x01\x1b\x7f", "😀 e\u0301"],
@@ -397,6 +399,7 @@ class TestLimitsAndContent:
             True
         ]
 
+    @pytest.mark.servers
     def test_item_136_with_history_an_edit_a_write_and_a_delete_are_undone(self, files):
         files = files.again(history=HistoryPolicy(versions=5))
         first = files.call("file_create", path="a.md", content="one\n")["version"]
@@ -471,6 +474,7 @@ class TestAccounts:
         assert (payload["code"], payload["scope"]) == ("NO_FILES", "user")
         assert payload["category"] == "permanent"
 
+    @pytest.mark.servers
     def test_the_scope_is_a_setting(self, tree_storage, make_files):
         team = make_files(tree_storage, "platform", FileSettings(scope="team"))
         team.call("file_create", path="a.md", content="x")

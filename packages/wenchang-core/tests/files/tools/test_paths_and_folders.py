@@ -43,6 +43,7 @@ def history():
 class TestPathsAndFolders:
     """The rules of paths."""
 
+    @pytest.mark.servers
     def test_item_001_an_account_sees_its_own_root_only_and_its_agents_share_it(self, files):
         other = files.again(entity=f"{files.entity}x")
         files.call("file_create", path="a.md", content="ours")
@@ -63,6 +64,7 @@ class TestPathsAndFolders:
         assert files.paths() == ["notes/2026/plan.md"]
         assert files.listed(path="notes/2026") == ["notes/2026/plan.md"]
 
+    @pytest.mark.servers
     def test_item_003_case_makes_another_file(self, files):
         files.call("file_create", path="Notes.md", content="upper")
         files.call("file_create", path="notes.md", content="lower")
@@ -131,6 +133,7 @@ class TestPathsAndFolders:
         local.call("file_create", path="a.md", content="x")
         refused_everywhere(local, path)
 
+    @pytest.mark.servers
     @pytest.mark.parametrize("char", ["a", "é", "林", "😀"])
     def test_item_011_a_name_has_at_most_255_characters(self, files, char):
         files.call("file_create", path=char * 255, content="x")
@@ -173,6 +176,7 @@ class TestPathsAndFolders:
         for path in ("e\u0301.md", "a\u202eb.md", "a\u2067b.md"):
             local.refuse_argument("path", "file_create", path=path, content="x")
 
+    @pytest.mark.servers
     def test_item_015_every_path_in_an_answer_can_be_sent_back_unchanged(self, files):
         for path in ("/notes/a b.md", "notes/林/ü.md/", "-x/[a]*.md", 'q"uote,.md'):
             files.call("file_create", path=path, content="needle\n")

@@ -59,6 +59,7 @@ class TestSearching:
         assert files.hits("x", glob="n/*") == [("n/b.md", 1), ("n/c.txt", 1)]
         assert files.hits("x", path="n", glob="*/d.md") == [("n/o/d.md", 1)]
 
+    @pytest.mark.servers
     def test_item_064_lines_are_shown_in_grep_form_with_context(self, files):
         files.make({"n/a.md": "".join(f"{number}\n" for number in range(1, 31)), "b.md": "z\n"})
         text = files.answer("file_search", text="15", context=2).text.splitlines()
