@@ -2,7 +2,7 @@
 
     stores = StoreFileBackends(storage)              # once for each process
     tool = WenchangMemoryTool(stores.of(tenant))     # in each run, with the tenant of that run
-    client.beta.messages.run_tools(model=..., messages=[...], tools=[tool])
+    client.beta.messages.tool_runner(model=..., messages=[...], tools=[tool])
 
 `/memories` is the root of the backend, so deepagents with the same backend mounted at `/memories/` works
 on the same files. The tenant is that of the backend; no command can name one.
