@@ -524,6 +524,21 @@ class TestGraph:
         assert asyncio.run(run()) == [1, 1, 1]
 
 
+def test_the_store_backend_of_deepagents_keeps_its_files_in_it(store):
+    backends = pytest.importorskip(
+        "deepagents.backends", reason="the extra deepagents is not installed here"
+    )
+    backend = backends.StoreBackend(namespace=lambda _runtime: ("files",), store=store)
+
+    assert backend.write("/notes/a.md", "tea\nmore\n").error is None
+    assert backend.edit("/notes/a.md", "tea", "oolong").error is None
+
+    assert backend.read("/notes/a.md").file_data["content"] == "oolong\nmore\n"
+    assert [entry["path"] for entry in backend.ls("/notes").entries] == ["/notes/a.md"]
+    assert [match["line"] for match in backend.grep("more").matches] == [2]
+    assert [item.key for item in store.search(("files",))] == ["/notes/a.md"]
+
+
 def test_without_langgraph_the_import_names_the_line_to_run():
     script = (
         "import sys; sys.modules['langgraph'] = None\n"

@@ -9,6 +9,8 @@ import asyncio
 import json
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import pytest
@@ -302,6 +304,42 @@ class TestOperations:
 
         assert (again.replayed, again.version) == (True, done.version)
 
+    @pytest.mark.parametrize("kind", ["write", "delete"])
+    def test_a_process_killed_behind_its_commit_finds_what_it_came_to(self, storage, kind):
+        """The commit lands, the caller never hears of it, and the resumed run repeats the call."""
+
+        class Killed(BaseException):
+            pass
+
+        class Dying:
+            def __getattr__(self, name):
+                return getattr(storage, name)
+
+            def put_if_version(self, key, data, metadata, expected):
+                version = storage.put_if_version(key, data, metadata, expected)
+                if expected is None:
+                    return version
+                raise Killed  # what is replaced is the root: that was the commit
+
+        version = run(ours(storage).write(PATH, "old", expected_version=None)).version
+        change = {"expected_version": version, "operation": self.FIRST}
+        dying, later = ours(Dying()), ours(storage)
+        with pytest.raises(Killed):
+            if kind == "write":
+                run(dying.write(PATH, "old\nnew", **change))
+            else:
+                run(dying.delete(PATH, **change))
+
+        again = run(
+            later.write(PATH, "old\nnew\nnew", **change)
+            if kind == "write"
+            else later.delete(PATH, **change)
+        )
+
+        assert (again.replayed, again.existed) == (True, True)
+        read = run(later.read(PATH, max_chars=99))
+        assert (read and read.content) == ("old\nnew" if kind == "write" else None)
+
     def test_an_operation_of_any_length_is_remembered(self, storage):
         long = MemoryOperation(id="\ud83d" + "x" * 10_000, fingerprint="y" * 10_000)
 
@@ -402,6 +440,36 @@ class TestOurs:
         with pytest.raises(BackendUnavailableError) as told:
             run(ours(Down()).write(PATH, "tea", expected_version=None))
         assert told.value.outcome == "not_applied"
+
+    def test_edits_of_another_harness_at_the_same_time_are_kept(self, storage):
+        """Half of the callers edit the file through a file backend, half through this store."""
+        backend = StoreFileBackend(storage, tenant="acme")
+        backend.write(PATH, "".join(f"slot {n:02}\n" for n in range(EDITORS)))
+        store, start = ours(storage), threading.Barrier(EDITORS)
+
+        async def replace(number):
+            await asyncio.to_thread(start.wait, WAIT)
+            while True:
+                found = await store.read(PATH, max_chars=10_000)
+                text = found.content.replace(f"slot {number:02}", f"done {number:02}")
+                try:
+                    return await store.write(PATH, text, expected_version=found.version)
+                except MemoryConflictError:
+                    continue
+
+        def edit(number):
+            start.wait(WAIT)
+            backend.edit(PATH, f"slot {number:02}", f"done {number:02}")
+
+        async def work():
+            asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(EDITORS))
+            await asyncio.gather(
+                *(replace(n) for n in range(0, EDITORS, 2)),
+                *(asyncio.to_thread(edit, n) for n in range(1, EDITORS, 2)),
+            )
+
+        run(work())
+        assert backend.read(PATH).text == "".join(f"done {n:02}\n" for n in range(EDITORS))
 
     def test_nothing_printed_names_the_tenant(self, storage):
         store = ours(storage)

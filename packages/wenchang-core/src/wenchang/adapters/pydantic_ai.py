@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from wenchang.adapters._extras import missing_package
 from wenchang.adapters._pydantic_ai_calls import (
@@ -245,6 +245,15 @@ class WenchangMemoryStore:
             )
         msg = f"a change of a memory file came to {type(outcome).__name__}"
         raise TypeError(msg)
+
+
+if TYPE_CHECKING:
+    from pydantic_ai_harness.memory import MemoryStore, SearchableMemoryStore
+
+    _PROTOCOLS: tuple[type[MemoryStore], type[SearchableMemoryStore]] = (
+        WenchangMemoryStore,
+        WenchangMemoryStore,
+    )
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
