@@ -11,3 +11,7 @@
 Each needs the extra of its name, which brings the harness; importing one without it raises an
 ImportError that names the line to run. This package itself imports none of them.
 """
+
+from __future__ import annotations
+
+__all__: list[str] = []
