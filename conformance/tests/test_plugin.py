@@ -29,6 +29,25 @@ class TestMine(StorageConformance):
             open=lambda: storage, local=True, durable=False, shared=False, secrets=("hunter2",)
         )
 """
+# So slow a service that the time is up at once.
+SLOW = """
+from dataclasses import replace
+
+import pytest
+from wenchang_conformance import suite
+from wenchang_conformance.simulated import simulated_hooks
+
+quick = suite.PROFILES["quick"]
+suite.PROFILES = {"quick": replace(quick, sizes=replace(quick.sizes, fault_seconds=0.0))}
+
+
+class TestMine(suite.StorageConformance):
+    profile = "quick"
+
+    @pytest.fixture
+    def hooks(self):
+        return simulated_hooks()
+"""
 # Entries in descending order: exactly one requirement is broken.
 WRONG = RIGHT.replace(
     "    pass\n",
@@ -49,6 +68,13 @@ def project(pytester, monkeypatch):
 def run(project, source, *arguments):
     project.makepyfile(test_mine=source)
     return project.runpytest_subprocess(*arguments)
+
+
+def test_a_slow_backend_is_shown_to_have_run_fewer_fault_scripts(project):
+    result = run(project, SLOW, "-k=lost_and_late", "--wenchang-report=report.json")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*1 of 10 fault scripts ran; its 0 seconds were up*"])
+    assert "1 of 10 fault scripts ran" in json.dumps(report_of(project))
 
 
 def report_of(project):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 from wenchang_conformance.gaps import Gap
 from wenchang_conformance.manifest import requirements
+from wenchang_conformance.report import as_data, as_markdown, table
 from wenchang_conformance.results import CaseResult, judge
 
 ALL = frozenset(requirements())
@@ -71,6 +75,17 @@ def test_a_missing_optional_hook_is_noted_beside_what_passed():
     item = next(each for each in subject.requirements if each.requirement.id == "list-order")
     assert item.status == "passed"
     assert "1 of 2 cases not run" in item.reason
+
+
+def test_how_much_of_a_bounded_case_ran_stands_in_every_report():
+    note = "7 of 100 fault scripts ran; its 20 seconds were up"
+    subject = judged(replace(case("passed"), note=note), case("passed", name="test_y"))
+    item = next(each for each in subject.requirements if each.requirement.id == "list-order")
+    assert item.status == "passed"
+    assert any(note in line for line in table(subject, everything=False))
+    assert note in as_markdown([subject])
+    assert note in json.dumps(as_data([subject]))
+    assert CaseResult.from_data(item.cases[0].as_data()) == item.cases[0]
 
 
 def test_unsupported_does_not_spoil_conforms():

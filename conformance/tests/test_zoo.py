@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from wenchang_conformance.broken import MEMBERS, RIGHT, failed_requirements
+from wenchang_conformance.broken.racing import RACERS
 from wenchang_conformance.manifest import requirements
 
 pytestmark = pytest.mark.skipif(
@@ -18,12 +19,15 @@ WITHOUT_MEMBER = {"arg-types", "list-stable", "list-linear"}
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.name)
-def test_a_wrong_storage_is_failed_by_what_it_breaks_and_by_nothing_else(member):
+def test_a_wrong_storage_is_failed_by_what_it_breaks_and_by_nothing_else(member, visited):
+    visited("storages")
     failed = failed_requirements(member)
 
     assert member.breaks in failed
     assert set(failed) - {member.breaks} <= member.also, failed
     assert failed[member.breaks].strip(), "the failure says nothing"
+    if set(failed) == {member.breaks}:
+        visited("storages", alone=True)
 
 
 @pytest.mark.parametrize("member", RIGHT, ids=lambda member: member.name)
@@ -41,6 +45,13 @@ def test_nearly_every_requirement_has_a_member_that_breaks_it():
     broken = {member.breaks for member in MEMBERS}
 
     assert set(requirements()) - broken <= WITHOUT_MEMBER
+
+
+def test_what_else_a_race_may_break_is_named_with_its_reason():
+    for member in RACERS:
+        assert set(member.reasons) == member.also
+        assert all(member.reasons.values())
+        assert member.breaks not in member.also
 
 
 def test_a_member_names_only_requirements_of_the_contract():

@@ -71,6 +71,8 @@ class Bench:
         self.hooks = hooks
         self.profile = profile
         self.trace = Trace()
+        self.note = ""
+        """What the report says of the case beside its status: how much of a bounded size it came to."""
         self._opened: list[Storage] = []
         self._spawned: list[SpawnedStorage] = []
         self._injector: FaultInjector | None = None

@@ -90,7 +90,7 @@ def as_markdown(subjects: Sequence[SubjectResult]) -> str:
         lines += [f"- {problem}" for problem in subject.problems]
         lines += ["| requirement | level | status | cases | note |", "|---|---|---|---|---|"]
         for item in subject.requirements:
-            note = item.reason.replace("|", "\\|").replace("\n", " ")
+            note = item.remark.replace("|", "\\|")
             lines.append(
                 f"| `{item.requirement.id}` | {item.requirement.level} | {item.status} "
                 f"| {_case_counts(item)} | {note} |"
@@ -127,11 +127,11 @@ def write_report(file: Path, subjects: Sequence[SubjectResult]) -> None:
 def table(subject: SubjectResult, *, everything: bool) -> list[str]:
     """Return the lines of the terminal's table: all requirements, or those that did not just pass."""
     items = subject.requirements
-    rows = [item for item in items if item.status not in {"passed", "unsupported"} or item.reason]
+    rows = [item for item in items if item.status not in {"passed", "unsupported"} or item.remark]
     if everything:
         rows = [*items]
     else:
-        rows = [i for i in rows if i.status != "unsupported" and i.reason != NOT_SELECTED]
+        rows = [i for i in rows if i.status != "unsupported" and i.remark != NOT_SELECTED]
     left_out = sum(item.reason == NOT_SELECTED for item in items)
     width = max((len(item.requirement.id) for item in rows), default=0)
     counts = ", ".join(f"{count} {status}" for status, count in subject.counts.items() if count)
@@ -141,7 +141,7 @@ def table(subject: SubjectResult, *, everything: bool) -> list[str]:
         *(f"  ! {problem}" for problem in subject.problems),
         *(
             f"  {item.requirement.id:<{width}}  {item.status:<11}  {_case_counts(item):>5}  "
-            f"{item.reason.partition(chr(10))[0]}".rstrip()
+            f"{item.remark}".rstrip()
             for item in rows
         ),
         *([] if everything else _declined(items)),

@@ -78,6 +78,7 @@ def annotate(
             reason=reason,
             required=required,
             seconds=call.duration,
+            note="" if bench is None else bench.note,
         )
     ]
     if left:

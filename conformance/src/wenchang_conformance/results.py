@@ -34,7 +34,10 @@ STATUSES: Final[tuple[Status, ...]] = ("passed", "failed", "error", "gap", "unsu
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CaseResult:
-    """One test. `required` means that the profile requires what was missing for it to run."""
+    """One test. `required` means that the profile requires what was missing for it to run.
+
+    `note` tells how much of a case bounded by time was done; it is empty where that says nothing.
+    """
 
     name: str
     ids: tuple[str, ...]
@@ -42,6 +45,7 @@ class CaseResult:
     reason: str = ""
     required: bool = False
     seconds: float = 0.0
+    note: str = ""
 
     def as_data(self) -> dict[str, Any]:
         """Return it as plain data, for a report and for another process."""
@@ -52,6 +56,7 @@ class CaseResult:
             "reason": self.reason,
             "required": self.required,
             "seconds": round(self.seconds, 3),
+            "note": self.note,
         }
 
     @classmethod
@@ -69,6 +74,12 @@ class RequirementResult:
     required: bool
     reason: str
     cases: tuple[CaseResult, ...]
+
+    @property
+    def remark(self) -> str:
+        """The reason, and what its cases note: one line for people."""
+        first = self.reason.partition("\n")[0]
+        return "; ".join(text for text in (first, *(case.note for case in self.cases)) if text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

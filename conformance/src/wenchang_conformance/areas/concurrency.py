@@ -120,10 +120,7 @@ class ConcurrencyArea:
         for _ in range(bench.sizes.counter_increments):
             results += race(
                 bench,
-                [
-                    partial(racers.increment, (first, second)[n % 2], "counter", 1)
-                    for n in range(8)
-                ],
+                [partial(racers.increment, (first, second)[n % 2], "counter", 1) for n in range(8)],
             )
         injector.clear()
         _counted(
@@ -239,11 +236,12 @@ class ConcurrencyArea:
             handle.get("warm-up")
         behind[0].put("warm-up", b"", {})
         behind[1].put("warm-up", b"", {})
-        until = time.monotonic() + bench.sizes.fault_seconds
-        for script in range(bench.sizes.fault_scripts):
-            if time.monotonic() > until:
+        wanted, seconds = bench.sizes.fault_scripts, bench.sizes.fault_seconds
+        until = time.monotonic() + seconds
+        for script in range(wanted):
+            if script and time.monotonic() > until:
                 # A slow service gets fewer scripts, each of them whole.
-                bench.trace.add(f"the time was up after {script} fault scripts")
+                bench.note += f"; its {seconds:g} seconds were up"
                 break
             recorder = Recorder()
             keys = _keys(script)
@@ -267,6 +265,7 @@ class ConcurrencyArea:
             _linearizable(
                 bench, recorder.history(), answers_lost=True, what=f"fault script {script}"
             )
+            bench.note = f"{script + 1} of {wanted} fault scripts ran"
 
 
 class _Rounds:

@@ -38,26 +38,21 @@ class OneThreadOnly(PlainStorage):
 
 
 class SlowFirstUse(PlainStorage):
-    """A client that is made twice when two threads come first at once: one of them loses."""
+    """A client that the first call makes: another thread that comes meanwhile finds it half made."""
 
-    _made: dict[str, StoredObject] | None = None
+    _client: dict[str, bool] | None = None
 
     def find(self, key: str) -> StoredObject | None:
-        return self._client().get(key)
-
-    def store(self, key: str, data: bytes, metadata: dict[str, str]) -> str:
-        version = super().store(key, data, metadata)
-        self._client()[key] = self.state.objects[key]
-        return version
-
-    def _client(self) -> dict[str, StoredObject]:
-        if self._made is None:
-            made = dict(self.state.objects)
+        if self._client is None:
+            self._client = {}
             self.state.lock.release()
             time.sleep(0.005)  # making a client takes a moment, and the lock is not held
             self.state.lock.acquire()
-            self._made = made
-        return self._made
+            self._client["connected"] = True
+        if not self._client:
+            msg = "the client is not connected"
+            raise RuntimeError(msg)
+        return super().find(key)
 
 
 class LostUpdates(PlainStorage):
@@ -70,8 +65,8 @@ class LostUpdates(PlainStorage):
         self.state.lock.acquire()
         version = self.new_version(key, data, metadata)
         before[key] = StoredObject(data, metadata, version)
-        self.state.objects.clear()
-        self.state.objects.update(before)
+        # In one step: no reader, and no forked child, ever sees half of it.
+        self.state.objects = before
         return version
 
 
@@ -88,19 +83,17 @@ class TornReads(PlainStorage):
 
 
 class ReadsOwnCache(PlainStorage):
-    """A handle that remembers what it read, without asking whether it is still so."""
+    """A handle that remembers what it read, and asks anew only when a condition did not hold."""
 
     def __init__(self, state: State | None = None) -> None:
         super().__init__(state)
         self._seen: dict[str, StoredObject] = {}
 
     def get(self, key: str) -> StoredObject | None:
-        if key not in self._seen:
-            found = super().get(key)
-            if found is None:
-                return None
-            self._seen[key] = found
-        found = self._seen[key]
+        found = self._seen.get(key) or super().get(key)
+        if found is None:
+            return None
+        self._seen[key] = found
         return StoredObject(found.data, dict(found.metadata), found.version)
 
     def store(self, key: str, data: bytes, metadata: dict[str, str]) -> str:
@@ -110,6 +103,10 @@ class ReadsOwnCache(PlainStorage):
     def remove(self, key: str) -> None:
         self._seen.pop(key, None)
         super().remove(key)
+
+    def refusal(self, key: str) -> Exception:
+        self._seen.pop(key, None)
+        return super().refusal(key)
 
 
 class HandlesApart(PlainStorage):

@@ -214,9 +214,10 @@ class StaleListing(PlainStorage):
 
     def list_page(self, prefix: str, start_after: str | None, limit: int) -> Sequence[ListedObject]:
         question = (prefix, start_after, limit)
-        if question not in self._pages:
-            self._pages[question] = super().list_page(prefix, start_after, limit)
-        return self._pages[question]
+        page = self._pages.get(question)
+        if page is None:
+            page = self._pages[question] = super().list_page(prefix, start_after, limit)
+        return page
 
     def store(self, key: str, data: bytes, metadata: dict[str, str]) -> str:
         self._pages.clear()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,6 +34,8 @@ class Member:
     breaks: str
     hooks: Callable[[], StorageHooks]
     also: frozenset[str] = field(default_factory=frozenset)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """Why the others may fail, of members that not every run shows by all of their symptoms."""
     areas: frozenset[str] = CALM
     """The areas of the suite that it is shown to. All of them would prove no more, and take minutes."""
 

@@ -19,27 +19,17 @@ from wenchang_conformance.broken import (
 )
 from wenchang_conformance.broken.member import CALM, RACING, REMOTE, Member, in_memory
 from wenchang_conformance.broken.plain import PlainStorage, State
+from wenchang_conformance.broken.racing import RACERS
 from wenchang_conformance.hooks import StorageHooks
 from wenchang_conformance.simulated import Link, SimulatedStorage, simulated_hooks
 
 __all__ = ["MEMBERS", "RIGHT"]
 
 
-# Which of these a race shows itself by depends on who comes first.
-_SYMPTOMS_OF_RACES: Final = (
-    *("race-linear", "race-cas", "race-create", "race-delete", "threads"),
-    *("list-linear", "list-clean", "two-handles", "list-stable", "fork"),
-)
-
-
 def _member(storage: type[PlainStorage], breaks: str, *also: str) -> Member:
     return Member(
         name=storage.__name__, breaks=breaks, also=frozenset(also), hooks=in_memory(storage)
     )
-
-
-def _racer(storage: type[PlainStorage], breaks: str, *also: str) -> Member:
-    return replace(_member(storage, breaks, *also, *_SYMPTOMS_OF_RACES), areas=RACING)
 
 
 def _reader(storage: type[PlainStorage], breaks: str, *also: str) -> Member:
@@ -244,9 +234,6 @@ def _members() -> Iterator[Member]:
     yield _member(writing.DeleteIgnoresVersion, "delete-match", "version-foreign", "version-fresh")
     yield _member(writing.DeleteOfAbsentIsFine, "delete-match", "version-foreign")
     yield replace(_member(writing.KeyInTheError, "out-mapped"), hooks=_not_local, areas=REMOTE)
-    yield _racer(writing.CheckThenCreate, "race-create", "race-linear")
-    yield _racer(writing.CheckThenReplace, "race-cas", "race-linear")
-    yield _racer(writing.CheckThenDelete, "race-delete", "race-linear")
     yield _member(listing.LikePrefix, "list-prefix")
     yield _member(listing.PatternPrefix, "list-prefix")
     yield _member(listing.CaseInsensitivePrefix, "list-prefix", "list-start")
@@ -289,42 +276,8 @@ def _members() -> Iterator[Member]:
         "list-start",
         "version-same",
     )
-    yield _racer(
-        listing.ListsStagingFiles,
-        "list-clean",
-        "fork",
-        "list-linear",
-        "race-linear",
-        "threads",
-        "two-handles",
-    )
-    yield _racer(listing.StaleListing, "two-handles", "list-linear", "race-linear")
-    yield _racer(
-        lifecycle.HandlesApart,
-        "two-handles",
-        "list-clean",
-        "list-linear",
-        "race-cas",
-        "race-create",
-        "race-linear",
-    )
-    yield _racer(lifecycle.ReadsOwnCache, "two-handles")
     yield _reader(lifecycle.TornReads, "get-atomic")
-    yield _racer(lifecycle.LostUpdates, "race-linear", "race-cas", "race-create", "threads")
-    yield _racer(
-        lifecycle.OneThreadOnly, "threads", "race-cas", "race-create", "race-delete", "race-linear"
-    )
-    yield _racer(
-        lifecycle.SlowFirstUse,
-        "threads",
-        "list-clean",
-        "race-cas",
-        "race-create",
-        "race-delete",
-        "race-linear",
-        "two-handles",
-    )
-    yield _racer(lifecycle.ForkBroken, "fork")
+    yield from RACERS
     yield _made("LostOnReopen", "durable", _lost_on_reopen)
     yield _made("LosesTheLastWrite", "durable", _loses_last_write)
     yield _made("TakesWrongOptions", "init-fail", _takes_wrong_options)
