@@ -459,7 +459,7 @@ class TestStoredState:
         assert len(reads) == 1
 
     def test_namespaces_are_listed_page_by_page(self, storage, store, monkeypatch):
-        monkeypatch.setattr("wenchang.adapters.langgraph._LIST_LIMIT", 3)
+        monkeypatch.setattr("wenchang.adapters._langgraph_reading._LIST_LIMIT", 3)
         names = [("a",), ("a", "b"), ("a", "b", "c"), ("a", "1"), ("b",), ("c" * 99,)]
         for name in names:
             for number in range(5):

@@ -546,6 +546,12 @@ class TestInsideTheHarness:
         assert list(done) == tools
         assert done["write_memory"]["status"] == "created"
 
+    def test_text_that_no_file_takes_is_told_to_the_model(self, memory, storage):
+        done = self.ask(memory, "acme", ("write_memory", {"content": "a\0b"}))
+
+        assert "NUL" in done.output
+        assert storage.list_page("", None, 10) == []
+
     def test_of_twenty_concurrent_agents_none_loses_its_line(self, storage):
         """Each has read the same version before the first of them writes."""
         stores = StoreFileBackends(storage)

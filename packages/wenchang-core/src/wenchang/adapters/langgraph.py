@@ -11,13 +11,10 @@ would meet at one root, and namespaces could not be deeper than folders.)
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from wenchang._objects import Objects
 from wenchang.adapters._extras import missing_package
@@ -27,18 +24,13 @@ from wenchang.adapters._langgraph_items import (
     ItemStateError,
     Place,
     decode_item,
-    is_item,
     item_base,
-    jump_over_items,
-    namespace_of,
-    namespace_prefix,
     place_of,
 )
 from wenchang.errors import BackendUnavailableError, RecoverableError
 from wenchang.files._patience import Patience
 from wenchang.files.policy import TreePolicy
 from wenchang.operators import PURGE_MAX_PASSES, purge_objects
-from wenchang.read_cache import ReadCache
 from wenchang.storage.contract import Storage, StoredObject
 from wenchang.storage.errors import UNREAD, PreconditionFailedError
 
@@ -52,7 +44,6 @@ try:
         Op,
         PutOp,
         Result,
-        SearchItem,
         SearchOp,
         validate_op_namespace,
     )
@@ -61,23 +52,13 @@ try:
         check_bounds,
         check_conditions,
         check_filter,
-        common_prefix,
-        fits,
-        matches,
     )
+    from wenchang.adapters._langgraph_reading import ItemReader
 except ImportError as error:
     raise missing_package(__name__, "langgraph", error) from error
 
 __all__ = ["ItemConflictError", "ItemStateError", "VersionedItem", "WenchangStore"]
 
-_VersionListing: TypeAlias = Callable[[str, str | None, int], Sequence[tuple[str, str]]]
-
-_logger = logging.getLogger(__name__)
-
-_LIST_LIMIT: Final = 1_000
-"""Keys asked for at a time: what providers give in one request."""
-_READ_AHEAD: Final = 64
-"""Items of a search that are read at a time."""
 _DEFAULT_PARALLEL: Final = 8
 
 
@@ -161,8 +142,7 @@ class WenchangStore(BaseStore):
         self._tenant = tenant
         self._parallel = parallel
         self._patience = Patience(TreePolicy(deadline=deadline))
-        self._known = ReadCache()
-        self._warned_of_query = False
+        self._reader = ItemReader(storage, parallel)
 
     # --- the protocol ----------------------------------------------------------------------------
 
@@ -228,8 +208,10 @@ class WenchangStore(BaseStore):
         Raises `PurgeIncompleteError` where something keeps writing.
         """
         base = self._base()
-        self._known.drop(base)
-        return purge_objects(Objects(self._storage, None), base, PURGE_MAX_PASSES)
+        try:
+            return purge_objects(Objects(self._storage, None), base, PURGE_MAX_PASSES)
+        finally:
+            self._reader.forget(base)
 
     # --- reading ---------------------------------------------------------------------------------
 
@@ -251,111 +233,13 @@ class WenchangStore(BaseStore):
             found = self._versioned(place_of(base, op.namespace, op.key))
             return None if found is None else found.item
         if isinstance(op, SearchOp):
-            return list(self._search(base, op))
+            return list(self._reader.search(base, op))
         if isinstance(op, ListNamespacesOp):
-            return self._namespaces(base, op)
+            return list(self._reader.namespaces(base, op))
         return None
 
     def _versioned(self, place: Place) -> VersionedItem | None:
         return _versioned(self._storage.get(place.key))
-
-    def _search(self, base: str, op: SearchOp) -> Iterator[SearchItem]:
-        if op.query and not self._warned_of_query:
-            self._warned_of_query = True
-            _logger.warning("this store has no index: the query of a search is not used")
-        listed = self._listed(namespace_prefix(base, op.namespace_prefix))
-        offset = op.offset
-        if not op.filter:
-            # Nothing has to be read in order to pass over it.
-            listed, offset = islice(listed, offset, None), 0
-        records = self._records(listed, _READ_AHEAD if op.filter else min(op.limit, _READ_AHEAD))
-        wanted = (record for record in records if matches(record.value, op.filter))
-        for record in islice(wanted, offset, offset + op.limit):
-            yield SearchItem(
-                namespace=record.namespace,
-                key=record.item,
-                value=record.value,
-                created_at=record.created_at,
-                updated_at=record.updated_at,
-            )
-
-    def _listed(self, prefix: str) -> Iterator[tuple[str, str]]:
-        """Yield key and version of every item beneath a prefix, in the order of keys."""
-        start: str | None = None
-        while page := self._page(prefix, start):
-            yield from (listed for listed in page if is_item(listed[0]))
-            if len(page) < _LIST_LIMIT:
-                return
-            start = page[-1][0]
-
-    def _page(self, prefix: str, start: str | None) -> Sequence[tuple[str, str]]:
-        # Looked up by name: a wrapper that forwards attributes has the cheaper listing too.
-        list_versions: _VersionListing | None = getattr(self._storage, "list_versions", None)
-        if list_versions is not None:
-            return list_versions(prefix, start, _LIST_LIMIT)
-        page = self._storage.list_page(prefix, start, _LIST_LIMIT)
-        return [(listed.key, listed.version) for listed in page]
-
-    def _records(self, listed: Iterator[tuple[str, str]], at_once: int) -> Iterator[ItemRecord]:
-        """Yield the items that can be read, reading some side by side."""
-        while chunk := list(islice(listed, at_once)):
-            for stored in self._read(chunk):
-                if stored is not None:
-                    try:
-                        yield decode_item(stored.data)
-                    except ItemStateError:
-                        _logger.warning("an item that cannot be read is left out of a search")
-
-    def _read(self, chunk: Sequence[tuple[str, str]]) -> Iterable[StoredObject | None]:
-        """Return the objects of a listing; what is known at its version is not read again."""
-        objects = {key: self._known.get(key, version) for key, version in chunk}
-        unknown = [key for key, known in objects.items() if known is None]
-        if len(unknown) < 2 or self._parallel == 1:
-            objects.update(zip(unknown, map(self._storage.get, unknown), strict=True))
-        else:
-            with ThreadPoolExecutor(min(self._parallel, len(unknown))) as pool:
-                objects.update(zip(unknown, pool.map(self._storage.get, unknown), strict=True))
-        for key in unknown:
-            stored = objects[key]
-            if stored is not None:
-                self._known.put(key, stored)
-        return objects.values()
-
-    def _namespaces(self, base: str, op: ListNamespacesOp) -> list[tuple[str, ...]]:
-        conditions = op.match_conditions or ()
-        found = {
-            namespace if op.max_depth is None else namespace[: op.max_depth]
-            for namespace in self._all_namespaces(
-                base, namespace_prefix(base, common_prefix(conditions))
-            )
-            if fits(namespace, conditions)
-        }
-        return sorted(found)[op.offset : op.offset + op.limit]
-
-    def _all_namespaces(self, base: str, prefix: str) -> Iterator[tuple[str, ...]]:
-        start: str | None = None
-        while page := self._page(prefix, start):
-            seen: set[str] = set()
-            for key, _ in page:
-                folder = key.rpartition("/")[0]
-                if folder in seen or not is_item(key):
-                    continue
-                namespace = namespace_of(base, key) or self._namespace_inside(key)
-                if namespace is not None:
-                    seen.add(folder)
-                    yield namespace
-            if len(page) < _LIST_LIMIT:
-                return
-            last = page[-1][0]
-            start = jump_over_items(last) if is_item(last) else last
-
-    def _namespace_inside(self, key: str) -> tuple[str, ...] | None:
-        """Return the namespace that an item says it has, where its key holds a hash."""
-        stored = self._storage.get(key)
-        try:
-            return None if stored is None else decode_item(stored.data).namespace
-        except ItemStateError:
-            return None
 
     # --- changing --------------------------------------------------------------------------------
 

@@ -81,7 +81,8 @@ class WenchangMemoryStore:
     is). What the model can mend (a limit of the files, text with NUL) is a `ModelRetry` with the reason.
     An outage is `BackendUnavailableError` and ends the run.
 
-    Metadata of writes is not kept: `Memory(write_metadata=...)` refuses this store.
+    The `operation_id` of a file that is read is None. Metadata of writes is not kept:
+    `Memory(write_metadata=...)` refuses this store.
     """
 
     def __init__(self, backend: StoreFileBackend, *, source: str = "") -> None:
