@@ -50,20 +50,17 @@ def remove(files: FileBackend, path: str, *, effect_key: str | None = None) -> N
         files.remove(path, effect_key=effect_key)
         return
     entries = files.glob("**", path).entries
-    while entries:
-        for entry in entries:
-            _delete(files, entry.path)
+    # A pass that found nothing to delete ends it: others were quicker, and may go on writing.
+    while sum(_delete(files, entry.path) for entry in entries):
         entries = _beneath(files, path)
 
 
 def clear(files: FileBackend) -> None:
     """Delete every file."""
-    while entries := files.ls("/").entries:
-        for entry in entries:
-            if entry.kind == "folder":
-                _remove(files, entry.path)
-            else:
-                _delete(files, entry.path)
+    while files.glob("**", limit=1).entries:
+        entries = files.ls("/").entries
+        if not sum(_cleared(files, entry) for entry in entries):
+            return
 
 
 def move(files: FileBackend, source: str, target: str) -> None:
@@ -76,25 +73,35 @@ def move(files: FileBackend, source: str, target: str) -> None:
         return
     if target.startswith(source + "/"):
         raise InvalidArgumentError("target", "a file or folder cannot be moved into itself")
-    entries = files.glob("**", source).entries
-    if entries and not any(entry.path == source for entry in entries):
+    listing = files.glob("**", source)
+    if not listing.entries:
+        raise NotFoundError(source)
+    if listing.truncated:
+        raise InvalidArgumentError("source", "it holds too many files to move them one by one")
+    if not any(entry.path == source for entry in listing.entries):
         _check_free(files, target)
-    for entry in entries:
+    for entry in listing.entries:
         _move_file(files, entry.path, target + entry.path[len(source) :])
 
 
-def _remove(files: FileBackend, path: str) -> None:
+def _cleared(files: FileBackend, entry: BackendEntry) -> bool:
+    """Delete a file, or a folder with all beneath; tell whether it was there."""
+    if entry.kind == "file":
+        return _delete(files, entry.path)
     try:
-        remove(files, path)
+        remove(files, entry.path)
     except NotFoundError:
-        return  # another caller was quicker
+        return False
+    return True
 
 
-def _delete(files: FileBackend, path: str) -> None:
+def _delete(files: FileBackend, path: str) -> bool:
+    """Delete a file; tell whether it was there."""
     try:
         files.delete(path)
     except NotFoundError:
-        return  # another caller was quicker
+        return False
+    return True
 
 
 def _beneath(files: FileBackend, path: str) -> tuple[BackendEntry, ...]:

@@ -1,0 +1,158 @@
+"""The memory tool on backends that know no folders: files in a checkpointed state, memory, mounts."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("anthropic", reason="the extra anthropic is not installed here")
+
+from anthropic.tools import ToolError
+
+from wenchang.adapters import _folders
+from wenchang.adapters.anthropic import WenchangMemoryTool
+from wenchang.core import MemoryStore
+from wenchang.files._patience import Patience
+from wenchang.files.composite import CompositeFileBackend
+from wenchang.files.errors import AlreadyExistsError, NotFoundError, VersionConflictError
+from wenchang.files.memory_backend import MemoryFileBackend
+from wenchang.files.policy import TreePolicy
+from wenchang.files.state_backend import StateFileBackend
+from wenchang.identity import Identity, ScopeGrant
+from wenchang.scope import ScopePolicy
+
+
+@pytest.fixture
+def memory(storage):
+    identity = Identity({"user": ScopeGrant("ada", "member"), "org": ScopeGrant("press", "reader")})
+    policy = ScopePolicy({"org": frozenset({"editor"})})
+    return MemoryFileBackend(MemoryStore(storage), identity, policy, source="tool")
+
+
+@pytest.fixture(params=["state", "memory", "mounts"])
+def files(request, files, memory):
+    if request.param == "state":
+        return StateFileBackend()
+    if request.param == "memory":
+        return memory
+    return CompositeFileBackend(StateFileBackend(), {"/user": files})
+
+
+@pytest.fixture
+def call(files):
+    tool = WenchangMemoryTool(files)
+
+    def call(command, **fields):
+        try:
+            return tool.call({"command": command, **fields})
+        except ToolError as error:
+            return error.content
+
+    return call
+
+
+A = "/memories/user/notes/a.md"
+B = "/memories/user/diary/b.md"
+
+
+def test_every_command_works(call):
+    assert call("create", path=A, file_text="one\n") == f"File created successfully at: {A}"
+    assert call("create", path=A, file_text="x") == f"Error: File {A} already exists"
+    assert "1\tuno" in call("str_replace", path=A, old_str="one", new_str="uno")
+    assert call("insert", path=A, insert_line=1, insert_text="due") == (
+        f"The file {A} has been edited."
+    )
+    assert call("rename", old_path=A, new_path=B) == f"Successfully renamed {A} to {B}"
+    assert call("view", path=B).splitlines()[1:] == ["     1\tuno", "     2\tdue"]
+    assert call("view", path=A) == f"The path {A} does not exist. Please provide a valid path."
+    assert [
+        line.split("\t")[1] for line in call("view", path="/memories/user").splitlines()[1:]
+    ] == [
+        "/memories/user",
+        "/memories/user/diary/",
+        B,
+    ]
+    assert call("delete", path="/memories/user/diary") == (
+        "Successfully deleted /memories/user/diary"
+    )
+    assert call("delete", path="/memories/user/diary") == (
+        "Error: The path /memories/user/diary does not exist"
+    )
+
+
+def test_a_directory_is_renamed_with_all_in_it(call, files):
+    for name in "ab":
+        call("create", path=f"/memories/user/notes/{name}.md", file_text=name)
+    call("create", path=B, file_text="b")
+    assert call("rename", old_path="/memories/user/notes", new_path="/memories/user/diary") == (
+        "Error: The destination /memories/user/diary already exists"
+    )
+    assert call("rename", old_path=A, new_path=B) == f"Error: The destination {B} already exists"
+    assert call("rename", old_path="/memories/user/notes", new_path="/memories/user/old") == (
+        "Successfully renamed /memories/user/notes to /memories/user/old"
+    )
+    assert [entry.path for entry in files.glob("**", "/user").entries] == [
+        "/user/diary/b.md",
+        "/user/old/a.md",
+        "/user/old/b.md",
+    ]
+    assert "into itself" in call(
+        "rename", old_path="/memories/user/old", new_path="/memories/user/old/x"
+    )
+
+
+def test_all_memory_is_cleared(call, files):
+    call("create", path=A, file_text="a")
+    call("create", path=B, file_text="b")
+    assert WenchangMemoryTool(files).clear_all_memory() == "All memory cleared"
+    assert files.glob("**").entries == ()
+
+
+def test_what_an_identity_may_not_do_is_told(memory):
+    with pytest.raises(ToolError, match="requires one of these roles: editor"):
+        WenchangMemoryTool(memory).call(
+            {"command": "create", "path": "/memories/org/house/a.md", "file_text": "x"}
+        )
+
+
+class Meddled(StateFileBackend):
+    """Others change the file that is being moved, between its copy and the end of the original."""
+
+    meddle = 0
+
+    def delete(self, path, *, version=None, effect_key=None):
+        if self.meddle and path == "/a.md":
+            self.meddle -= 1
+            self.write("/a.md", f"changed, {self.meddle} to come")
+        return super().delete(path, version=version, effect_key=effect_key)
+
+
+def test_a_file_that_changes_while_it_is_moved_arrives_as_it_was_last():
+    files = Meddled()
+    files.write("/a.md", "first")
+    files.meddle = 3
+    _folders.move(files, "/a.md", "/b.md")
+    assert [entry.path for entry in files.glob("**").entries] == ["/b.md"]
+    assert files.read("/b.md").text == "changed, 0 to come"
+
+
+def test_a_move_that_never_gets_through_leaves_the_file_where_it_was(monkeypatch):
+    monkeypatch.setattr(
+        _folders, "PATIENCE", Patience(TreePolicy(deadline=1), monotonic=iter(range(100)).__next__)
+    )
+    files = Meddled()
+    files.write("/a.md", "first")
+    files.meddle = 1_000
+    with pytest.raises(VersionConflictError):
+        _folders.move(files, "/a.md", "/b.md")
+    assert [entry.path for entry in files.glob("**").entries] == ["/a.md"]
+    with pytest.raises(NotFoundError):
+        files.read("/b.md")
+
+
+def test_a_move_never_overwrites():
+    files = StateFileBackend()
+    files.write("/a.md", "a")
+    files.write("/b.md", "b")
+    with pytest.raises(AlreadyExistsError):
+        _folders.move(files, "/a.md", "/b.md")
+    assert files.read("/b.md").text == "b"
