@@ -368,6 +368,26 @@ class TestRefusals:
             store.batch([PutOp(NS, "first", {}), op])
         assert object_keys(storage) == []
 
+    @pytest.mark.parametrize(
+        "op",
+        [
+            GetOp(NS, 7),
+            PutOp(NS, b"k", {}),
+            PutOp(NS, "k", "text"),
+            SearchOp((), limit="5"),
+            SearchOp((), filter=["n"]),
+        ],
+    )
+    def test_wrong_types_are_refused_before_any_change(self, storage, store, op):
+        with pytest.raises(TypeError):
+            store.batch([PutOp(NS, "first", {}), op])
+        assert object_keys(storage) == []
+
+    def test_settings_that_mean_nothing_are_refused(self, storage):
+        for settings in ({"parallel": 0}, {"deadline": 0}, {"tenant": 7}, {"tenant": "\ud83d"}):
+            with pytest.raises(ValueError):
+                WenchangStore(storage, **{"tenant": "acme"} | settings)
+
     @pytest.mark.parametrize("value", [None, "text", [1], {"n": 1}, True])
     def test_what_is_no_number_is_neither_more_nor_less(self, store, value):
         store.put(NS, "k", {"n": value})

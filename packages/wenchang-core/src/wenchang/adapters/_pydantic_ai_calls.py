@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from wenchang.files._calls import Call
 from wenchang.files._rules import Desk
@@ -41,10 +41,6 @@ class _ByFingerprint(Call):
     """A call that is the same one again where its fingerprint is, whatever its text and version."""
 
     fingerprint: str = ""
-
-    def arguments(self) -> list[Any]:
-        """Return the fingerprint alone."""
-        return [self.fingerprint]
 
     def digest(self) -> str:
         """Return a digest of the fingerprint: whoever asks for an outcome knows nothing else."""
