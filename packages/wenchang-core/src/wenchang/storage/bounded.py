@@ -13,9 +13,10 @@ import queue
 import threading
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeAlias, TypeVar, cast
 
 __all__ = ["BoundedCalls", "CallNotStartedError", "CallTimedOutError"]
 
@@ -34,11 +35,13 @@ class CallNotStartedError(Exception):
 class _Task(Generic[T]):
     """One call, and what became of it."""
 
-    __slots__ = ("_call", "_done", "_error", "_value")
+    __slots__ = ("_call", "_error", "_running", "_value")
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call = call
-        self._done = threading.Event()
+        # A bare lock, held until the call has ended: an Event costs several times as much.
+        self._running = threading.Lock()
+        self._running.acquire()
         self._error: BaseException | None = None
         self._value: T | None = None
 
@@ -49,15 +52,18 @@ class _Task(Generic[T]):
         except BaseException as error:  # noqa: BLE001 - handed to the caller, who waits elsewhere
             self._error = error
         finally:
-            self._done.set()
+            self._running.release()
 
     def outcome(self, seconds: float) -> T:
-        """Wait for the outcome; raise what the call raised, or `CallTimedOutError`."""
-        if not self._done.wait(seconds):
+        """Wait for the outcome, once; raise what the call raised, or `CallTimedOutError`."""
+        if not self._running.acquire(timeout=seconds):
             raise CallTimedOutError
         if self._error is not None:
             raise self._error
         return cast("T", self._value)
+
+
+_Inbox: TypeAlias = "queue.SimpleQueue[_Task[object] | None]"
 
 
 class BoundedCalls:
@@ -70,8 +76,11 @@ class BoundedCalls:
         _instances.add(self)
 
     def _reset(self) -> None:
-        self._permits = threading.Semaphore(self._limit)
-        self._idle: queue.SimpleQueue[queue.SimpleQueue[_Task[object] | None]] = queue.SimpleQueue()
+        # A queue of permits is a semaphore that waits in C. Of the idle threads the last one goes first.
+        self._permits: queue.SimpleQueue[None] = queue.SimpleQueue()
+        for _ in range(self._limit):
+            self._permits.put(None)
+        self._idle: deque[_Inbox] = deque()
 
     def run(self, call: Callable[[], T], seconds: float) -> T:
         """Return what `call` returns or raise what it raises, within `seconds`.
@@ -96,18 +105,20 @@ class BoundedCalls:
         """End the threads that are idle. A later call starts new ones."""
         while True:
             try:
-                self._idle.get_nowait().put(None)
-            except queue.Empty:
+                self._idle.pop().put(None)
+            except IndexError:
                 return
 
     def _start(self, call: Callable[[], T], seconds: float) -> _Task[T]:
         permits, idle = self._permits, self._idle
-        if not permits.acquire(timeout=max(0.0, seconds)):
-            raise CallNotStartedError
+        try:
+            permits.get(timeout=max(0.0, seconds))
+        except queue.Empty:
+            raise CallNotStartedError from None
         task = _Task(call)
         try:
-            inbox = idle.get_nowait()
-        except queue.Empty:
+            inbox = idle.pop()
+        except IndexError:
             inbox = queue.SimpleQueue()
             thread = threading.Thread(
                 target=_work, args=(inbox, idle, permits), name="wenchang-call", daemon=True
@@ -115,23 +126,19 @@ class BoundedCalls:
             try:
                 thread.start()
             except BaseException:
-                permits.release()
+                permits.put(None)
                 raise
         inbox.put(cast("_Task[object]", task))
         return task
 
 
-def _work(
-    inbox: queue.SimpleQueue[_Task[object] | None],
-    idle: queue.SimpleQueue[queue.SimpleQueue[_Task[object] | None]],
-    permits: threading.Semaphore,
-) -> None:
+def _work(inbox: _Inbox, idle: deque[_Inbox], permits: queue.SimpleQueue[None]) -> None:
     """Run tasks until told to end. Idle first, permit second: who gets a permit finds the thread."""
     while (task := inbox.get()) is not None:
         task.run()
         del task
-        idle.put(inbox)
-        permits.release()
+        idle.append(inbox)
+        permits.put(None)
 
 
 _instances: weakref.WeakSet[BoundedCalls] = weakref.WeakSet()
