@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import zlib
 
 import pytest
@@ -68,6 +69,14 @@ def test_a_run_is_cut_into_pages_within_both_bounds(weights, most, most_bytes):
     assert all(piece for piece in pieces)
     assert all(len(piece) <= most for piece in pieces)
     assert all(sum(piece) <= most_bytes or len(piece) == 1 for piece in pieces)
+
+
+def test_no_page_of_a_run_is_much_smaller_than_the_others():
+    rng = random.Random(5)
+    for count in range(100, 600):
+        weights = [rng.randrange(100, 900) for _ in range(count)]
+        sizes = [sum(weights[each]) for each in cut(weights, 512, 65_536)]
+        assert len(sizes) == 1 or min(sizes) * 3 > 65_536
 
 
 @given(st.integers(0, 40_000))

@@ -155,4 +155,28 @@ def cut(weights: Sequence[int], most: int, most_bytes: int) -> list[slice]:
             start, size = at, 0
         size += weight
     cuts.append(slice(start, len(weights)))
+    if len(cuts) > 1:
+        # What is left for the last piece may be no more than a record.
+        cuts[-2:] = _level(weights, cuts[-2], cuts[-1], most, most_bytes, join=len(cuts) > pieces)
     return cuts
+
+
+def _level(
+    weights: Sequence[int], left: slice, right: slice, most: int, most_bytes: int, *, join: bool
+) -> list[slice]:
+    """Cut two pieces anew where the fuller of both is least full; with `join` into one if that fits."""
+    start, stop = left.start, right.stop
+    total = sum(weights[start:stop])
+    if join and stop - start <= most and total <= most_bytes:
+        return [slice(start, stop)]
+    size = 0
+    fullest: dict[int, float] = {}
+    for at in range(start + 1, stop):
+        size += weights[at - 1]
+        records = max(at - start, stop - at)
+        fullest[at] = max(records / most, max(size, total - size) / most_bytes)
+    if fullest[right.start] > 1:
+        # A record that is too large by itself stays by itself.
+        return [left, right]
+    best = min(fullest, key=lambda at: fullest[at])
+    return [slice(start, best), slice(best, stop)]

@@ -248,3 +248,10 @@ class TestPathsAndFolders:
                 files.refuse_argument(argument, tool, **{**rest, argument: given})
             if tool != "file_read":
                 files.refuse_argument(argument, tool, **rest)
+
+    def test_item_137_one_slash_comes_off_at_either_end_and_no_more(self, files):
+        files.make({"n/a.md": "x"})
+        for path in ("n", "/n", "n/", "/n/"):
+            assert files.call("file_list", path=path)["path"] == "n"
+        for path in ("//n", "n//", "//"):
+            refused_everywhere(files, path)
