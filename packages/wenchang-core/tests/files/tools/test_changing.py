@@ -250,6 +250,9 @@ class TestMoving:
         assert files.listed(depth=3) == ["x/", "x/y/", "x/y/b.md"]
         files.call("file_move", from_="x/y", to="y")
         assert files.listed(depth=3) == ["y/", "y/b.md"]
+        for gone in ("n", "n/o", "x", "x/y"):
+            files.refuse("NOT_FOUND", "file_list", path=gone)
+            files.refuse("NOT_FOUND", "file_move", from_=gone, to="z")
 
     def test_item_092_a_move_that_lands_deeper_keeps_the_depth_limit(self, files):
         files.make({"a/b/c/d.md": "x", "e.md": "x", "f/g.md": "x"})
@@ -522,6 +525,9 @@ class TestDeleting:
         files.make({"n/o/a.md": "x", "b.md": "x"})
         files.call("file_delete", path="n/o/a.md")
         assert files.listed(depth=5) == ["b.md"]
+        for gone in ("n", "n/o"):
+            files.refuse("NOT_FOUND", "file_list", path=gone)
+            files.refuse("NOT_FOUND", "file_delete", path=gone, recursive=True)
         files.make({"n/o/a.md": "x", "n/c.md": "x"})
         files.call("file_delete", path="n/o", recursive=True)
         assert files.listed(depth=5) == ["b.md", "n/", "n/c.md"]
@@ -560,6 +566,12 @@ class TestVersions:
         }
         assert len(tokens) == 1
         assert tokens.pop().startswith("v")
+        for tool, arguments in (
+            ("file_read", {"path": "n/a.md"}),
+            ("file_list", {"path": "n"}),
+            ("file_find", {"pattern": "*"}),
+        ):
+            assert made["version"] in files.answer(tool, **arguments).text
 
     def test_item_117_the_token_changes_with_the_content_and_not_with_a_move(self, files):
         seen = [files.call("file_create", path="a.md", content="one")["version"]]

@@ -193,7 +193,9 @@ class TestPathsAndFolders:
         for folder in (entry for entry in files.listed(depth=5) if entry.endswith("/")):
             assert files.call("file_list", path=folder)["path"] == folder[:-1]
 
-    def test_item_016_a_folder_goes_with_its_last_file(self, files):
+    @pytest.mark.parametrize("past", [False, True], ids=["plain", "history"])
+    def test_item_016_a_folder_goes_with_its_last_file(self, files, past):
+        files = files.again(history=history()) if past else files
         files.make({"a/b/one.md": "x", "a/b/two.md": "x", "keep.md": "x"})
         assert files.listed(depth=3) == ["a/", "a/b/", "a/b/one.md", "a/b/two.md", "keep.md"]
         files.call("file_delete", path="a/b/one.md")
