@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("deepagents", reason="the extra deepagents is not installed here")
 
-from deepagents import create_deep_agent
+from deepagents import FilesystemPermission, create_deep_agent
 from deepagents.backends import CompositeBackend, StateBackend
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
@@ -230,6 +230,52 @@ class TestVersions:
         assert heard[-1][:2] == ("write_file", "success")
         assert stores.of("acme").read("/a.md").text == "three"
         assert stores.of("acme").read("/a.md").version.startswith("v2-")
+
+
+class TestTheRestOfDeepagents:
+    def test_memory_files_are_loaded_and_a_missing_one_is_passed_over(self, stores):
+        stores.of("acme").write("/AGENTS.md", "Answer in rhymes.")
+        heard = []
+
+        class Listening(Scripted):
+            def _generate(self, messages, *args, **more):
+                heard.extend(str(message.content) for message in messages)
+                return super()._generate(messages, *args, **more)
+
+        agent = create_deep_agent(
+            model=Listening(messages=iter([AIMessage("done")])),
+            backend=mounted(stores),
+            context_schema=Context,
+            memory=["/memories/AGENTS.md", "/memories/missing/AGENTS.md"],
+        )
+        agent.invoke({"messages": [("user", "Go on.")]}, context=Context("acme"))
+        assert any("Answer in rhymes." in text for text in heard)
+
+    def test_rules_that_deny_hold_for_what_is_found(self, stores):
+        files = stores.of("acme")
+        files.write("/secret/a.md", "tea")
+        files.write("/open/b.md", "tea")
+        heard = run(
+            agent_of(
+                mounted(stores),
+                [
+                    ("grep", {"pattern": "tea", "path": "/memories"}),
+                    ("glob", {"pattern": "*.md", "path": "/memories"}),
+                    ("read_file", {"file_path": "/memories/secret/a.md"}),
+                    ("delete", {"file_path": "/memories/secret/a.md"}),
+                ],
+                permissions=[
+                    FilesystemPermission(
+                        operations=["read", "write"], paths=["/memories/secret/**"], mode="deny"
+                    )
+                ],
+            )
+        )
+        assert "/memories/open/b.md" in heard[0][2]
+        assert "/memories/open/b.md" in heard[1][2]
+        assert "secret" not in heard[0][2] + heard[1][2]
+        assert [status for _, status, _ in heard[2:]] == ["error", "error"]
+        assert files.read("/secret/a.md").text == "tea"
 
 
 class DiedError(Exception):
