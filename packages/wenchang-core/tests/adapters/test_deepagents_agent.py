@@ -14,7 +14,9 @@ from deepagents.backends import CompositeBackend, StateBackend
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.runtime import RunControl
 
+from wenchang.adapters._deepagents_run import _Runs
 from wenchang.adapters.deepagents import TenantBackend, WenchangBackend
 from wenchang.files.composite import CompositeFileBackend
 from wenchang.files.state_backend import StateFileBackend
@@ -214,6 +216,31 @@ class TestVersions:
         run(agent_of(backend, read), thread="t1")
         assert run(agent_of(backend, write), thread="t2")[-1][1] == "error"
         assert run(agent_of(backend, write), thread="t1")[-1][1] == "success"
+
+    def test_without_a_thread_what_counts_is_what_the_run_has_read(self, stores):
+        backend = mounted(stores)
+        stores.of("acme").write("/a.md", "one")
+        read = [("read_file", {"file_path": "/memories/a.md"})]
+        write = [("write_file", {"file_path": "/memories/a.md", "content": "two"})]
+
+        def heard(*turns):
+            agent = create_deep_agent(
+                model=says(*turns, "done"), backend=backend, context_schema=Context
+            )
+            asked = {"messages": [("user", "Go on.")]}
+            return answers(agent.invoke(asked, context=Context("acme")))
+
+        heard(read)
+        assert heard(write)[-1][1] == "error"
+        assert heard(read, write)[-1][1] == "success"
+
+    def test_runs_that_nothing_names_are_told_apart_up_to_a_bound(self):
+        runs = _Runs(2)
+        controls = [RunControl() for _ in range(3)]
+        names = [runs.name_of(control) for control in controls]
+        assert len({*names, runs.name_of(None), runs.name_of(None)}) == 5
+        assert runs.name_of(controls[2]) == names[2]
+        assert runs.name_of(controls[0]) != names[0]
 
     def test_what_the_main_agent_has_read_its_subagent_has_not(self, stores):
         stores.of("acme").write("/a.md", "one")
