@@ -61,6 +61,7 @@ class Trace:
         """Begin empty."""
         self._steps: deque[str] = deque(maxlen=_KEPT_STEPS)
         self._count = 0
+        self._before = ""
         self._lock = threading.Lock()
 
     def add(self, step: str) -> None:
@@ -69,12 +70,23 @@ class Trace:
             self._count += 1
             self._steps.append(f"{self._count:3}. {step}")
 
+    def clear(self) -> None:
+        """Forget all steps: what comes does not depend on them."""
+        self.replace("")
+
+    def replace(self, text: str) -> None:
+        """Take a text of steps for those of this case."""
+        with self._lock:
+            self._count = 0
+            self._steps.clear()
+            self._before = text
+
     def text(self) -> str:
         """Return the steps, one a line."""
         with self._lock:
             left_out = self._count - len(self._steps)
             head = [f"     … {left_out} earlier steps"] if left_out else []
-            return "\n".join([*head, *self._steps])
+            return "\n".join([*([self._before] if self._before else []), *head, *self._steps])
 
 
 class TracedStorage:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from wenchang_conformance.exploring import Exploration, drawing
 from wenchang_conformance.hooks import HookUnavailable
 from wenchang_conformance.requirement import requirement
 from wenchang_conformance.samples import ORDERED_KEYS, keys, shuffled
@@ -103,23 +104,21 @@ class ListingArea:
         """Store drawn keys one after the other and look at the order each time."""
         storage = bench.open()
 
-        @settings(
-            max_examples=max(5, bench.sizes.examples // 4),
-            deadline=None,
-            database=None,
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType] # an enumeration to run time
-        )
+        exploration = Exploration(bench.trace)
+
+        @drawing(max(5, bench.sizes.examples // 4))
         @given(drawn=st.lists(keys(min(60, bench.hooks.key_bytes)), max_size=8))
         def check(drawn: list[str]) -> None:
-            for key in drawn:
-                storage.put(key, b"x", {})
-            page = [entry.key for entry in storage.list_page("", None, 1000)]
-            bench.require(
-                page == sorted(page), f"a listing is out of order; {_first_disorder(page)}"
-            )
+            exploration.begin()
+            with exploration.step():
+                for key in drawn:
+                    storage.put(key, b"x", {})
+                page = [entry.key for entry in storage.list_page("", None, 1000)]
+                bench.require(
+                    page == sorted(page), f"a listing is out of order; {_first_disorder(page)}"
+                )
 
-        check()
+        exploration.run(check)
 
     @requirement("list-start")
     def test_a_listing_begins_behind_its_start(self, bench: Bench) -> None:

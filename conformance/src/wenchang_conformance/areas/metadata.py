@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from wenchang.storage import (
     InvalidStorageMetadataError,
 )
 from wenchang.storage.keys import MAX_METADATA_ENTRIES
 from wenchang_conformance.areas.looking import metadata_is
+from wenchang_conformance.exploring import Exploration, drawing
 from wenchang_conformance.requirement import requirement
 from wenchang_conformance.samples import (
     BAD_METADATA,
@@ -76,23 +77,23 @@ class MetadataArea:
         """Store drawn bodies and maps."""
         storage = bench.open()
 
-        @settings(
-            max_examples=bench.sizes.examples,
-            deadline=None,
-            database=None,
-            derandomize=True,
-            suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType] # an enumeration to run time
-        )
+        exploration = Exploration(bench.trace)
+
+        @drawing(bench.sizes.examples)
         @given(data=bodies(), metadata=metadata_maps())
         def check(data: bytes, metadata: dict[str, str]) -> None:
-            storage.put("drawn", data, metadata)
-            found = storage.get("drawn")
-            bench.require(found is not None, "put returned, but get then found nothing")
-            if found is not None:
-                bench.equal(found.data, data, "put, then get: the body")
-                bench.equal(dict(found.metadata), metadata, "put, then get: the metadata")
+            exploration.begin()
+            with exploration.step():
+                storage.put("drawn", data, metadata)
+                found = storage.get("drawn")
+                bench.require(found is not None, "put returned, but get then found nothing")
+                if found is not None:
+                    with bench.about("data-exact"):
+                        bench.equal(found.data, data, "put, then get: the body")
+                    with bench.about("meta-exact"):
+                        bench.equal(dict(found.metadata), metadata, "put, then get: the metadata")
 
-        check()
+        exploration.run(check)
 
     @requirement("meta-refused")
     def test_an_invalid_map_is_refused_by_both_puts(self, bench: Bench) -> None:

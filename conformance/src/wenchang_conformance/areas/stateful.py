@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule, run_state_machine_as_test
 
 from wenchang.storage import PreconditionFailedError
+from wenchang_conformance.exploring import Exploration, drawing
 from wenchang_conformance.requirement import requirement
 from wenchang_conformance.samples import bodies, metadata_maps
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from wenchang_conformance.bench import Bench
     from wenchang_conformance.trace import TracedStorage
 
 __all__ = ["StatefulArea"]
+
+_RuleT = TypeVar("_RuleT", bound="Callable[..., None]")
 
 _KEYS = st.sampled_from(("a", "a/b", "a/b/c", "ab", "b", "b/1", "b/2", "b/3"))
 _PREFIXES = st.sampled_from(("", "a", "a/", "b/", "c"))
@@ -41,30 +46,38 @@ class StatefulArea:
     def test_any_sequence_of_calls_behaves_as_on_a_dict(self, bench: Bench) -> None:
         """Draw sequences of calls over two handles and compare each answer with a model."""
         handles = bench.open_two()
+        exploration = Exploration(bench.trace)
 
         class Machine(_Machine):
             def __init__(self) -> None:
-                super().__init__(bench, handles)
+                super().__init__(bench, exploration, handles)
 
-        run_state_machine_as_test(
-            Machine,
-            settings=settings(
-                max_examples=bench.sizes.machine_examples,
-                stateful_step_count=bench.sizes.machine_steps,
-                deadline=None,
-                database=None,
-                derandomize=True,
-                suppress_health_check=list(HealthCheck),  # pyright: ignore[reportArgumentType] # an enumeration to run time
-                report_multiple_bugs=False,
-            ),
-        )
+        wanted = drawing(bench.sizes.machine_examples, steps=bench.sizes.machine_steps)
+        exploration.run(lambda: run_state_machine_as_test(Machine, settings=wanted))
+
+
+def _remembered(method: _RuleT) -> _RuleT:
+    """Let the exploration of a machine remember how a rule fails."""
+
+    @wraps(method)
+    def carry_out(machine: _Machine, **drawn: Any) -> None:
+        with machine.exploration.step():
+            method(machine, **drawn)
+
+    return cast("_RuleT", carry_out)
 
 
 class _Machine(RuleBasedStateMachine):
     """The model: a dict of key to body, metadata and version, and every version each key had."""
 
-    def __init__(self, bench: Bench, handles: tuple[TracedStorage, TracedStorage]) -> None:
+    def __init__(
+        self,
+        bench: Bench,
+        exploration: Exploration,
+        handles: tuple[TracedStorage, TracedStorage],
+    ) -> None:
         super().__init__()
+        self.exploration = exploration
         self.bench = bench
         self.handles = handles
         self.model: dict[str, tuple[bytes, dict[str, str], str]] = {}
@@ -73,10 +86,13 @@ class _Machine(RuleBasedStateMachine):
     @initialize()
     def begin_empty(self) -> None:
         """Remove what the last sequence left."""
-        for entry in self.handles[0].list_page("", None, 100):
-            self.handles[0].delete_if_version(entry.key, entry.version)
+        self.exploration.begin()
+        with self.exploration.step():
+            for entry in self.handles[0].list_page("", None, 100):
+                self.handles[0].delete_if_version(entry.key, entry.version)
 
     @rule(handle=_HANDLES, key=_KEYS, data=bodies(), metadata=metadata_maps())
+    @_remembered
     def put(self, handle: int, key: str, data: bytes, metadata: dict[str, str]) -> None:
         """Put whatever is there."""
         with self.bench.about("put-replace"):
@@ -84,6 +100,7 @@ class _Machine(RuleBasedStateMachine):
         self._wrote(key, data, metadata, version)
 
     @rule(handle=_HANDLES, key=_KEYS, data=bodies(), metadata=metadata_maps())
+    @_remembered
     def create(self, handle: int, key: str, data: bytes, metadata: dict[str, str]) -> None:
         """Create."""
         with self.bench.about("cas-create"):
@@ -96,6 +113,7 @@ class _Machine(RuleBasedStateMachine):
     @rule(
         handle=_HANDLES, key=_KEYS, data=bodies(), metadata=metadata_maps(), pick=st.integers(0, 3)
     )
+    @_remembered
     def replace(
         self, handle: int, key: str, data: bytes, metadata: dict[str, str], pick: int
     ) -> None:
@@ -111,6 +129,7 @@ class _Machine(RuleBasedStateMachine):
             self._wrote(key, data, metadata, version)
 
     @rule(handle=_HANDLES, key=_KEYS, pick=st.integers(0, 3))
+    @_remembered
     def delete(self, handle: int, key: str, pick: int) -> None:
         """Delete at the current version, or at one that this key had before."""
         expected = self._version(key, pick)
@@ -126,6 +145,7 @@ class _Machine(RuleBasedStateMachine):
                 self.bench.conflict("delete at a version that is not current", call, key, expected)
 
     @rule(handle=_HANDLES, key=_KEYS)
+    @_remembered
     def get(self, handle: int, key: str) -> None:
         """Read."""
         found = self.handles[handle].get(key)
@@ -143,6 +163,7 @@ class _Machine(RuleBasedStateMachine):
                 self.bench.equal(found.version, expected[2], f"the version of {key!r}")
 
     @rule(handle=_HANDLES, prefix=_PREFIXES, limit=st.integers(1, 10))
+    @_remembered
     def list(self, handle: int, prefix: str, limit: int) -> None:
         """List one page from the beginning."""
         page = self.handles[handle].list_page(prefix, None, limit)

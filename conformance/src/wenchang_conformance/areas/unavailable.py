@@ -9,7 +9,7 @@ import pytest
 
 from wenchang.errors import BackendUnavailableError
 from wenchang.storage import PreconditionFailedError, StorageError, StorageRejectedError
-from wenchang_conformance.areas.outcomes import set_up
+from wenchang_conformance.areas.scene import set_up
 from wenchang_conformance.bench import NotRun
 from wenchang_conformance.hooks import FaultKind
 from wenchang_conformance.racing import race
@@ -19,7 +19,7 @@ from wenchang_conformance.trace import shown
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from wenchang_conformance.areas.outcomes import Scene
+    from wenchang_conformance.areas.scene import Scene
     from wenchang_conformance.bench import Bench
 
 __all__ = ["UnavailableArea"]
@@ -77,7 +77,8 @@ class UnavailableArea:
         scene = set_up(bench, fault)
         for name, call in _calls(scene).items():
             scene.inject(fault, times=2, on="any")
-            bench.accepted(f"{name}; its first two requests were answered {fault.value}", call)
+            with scene.counted(name):
+                bench.accepted(f"{name}; its first two requests were answered {fault.value}", call)
             scene.calm()
 
     @requirement("out-busy")
