@@ -167,3 +167,10 @@ class TestFinding:
     def test_item_147_a_slash_alone_before_a_name_keeps_its_meaning(self, files):
         make(files, "a.md", "n/a.md")
         assert files.found("/a.md") == files.found("a.md") == ["a.md", "n/a.md"]
+
+    def test_item_147_only_two_stars_that_are_a_whole_name_match_a_slash(self, files):
+        make(files, "ab", "a/b", "axb", "a/x/b")
+        for pattern in ("a?b", "a[!x]b", "a[.-0]b", "a*b", "a**b"):
+            assert "a/b" not in files.found(pattern)
+        assert files.found("a**b") == files.found("a*b") == ["ab", "axb"]
+        assert files.found("**/b") == ["a/b", "a/x/b"]

@@ -99,7 +99,9 @@ class TestSearching:
 
     def test_item_067_files_are_searched_in_path_order(self, files):
         paths = ["b.md", "a/z.md", "a.md", "a/b.md", "a-1.md", "c.md"]
-        files.make(dict.fromkeys(paths, "x\nx\n"))
+        for number, path in enumerate(paths):
+            # Neither time nor size runs with the path.
+            files.call("file_create", path=path, content="x\nx\n" + "y" * (number * 5 % 6))
         assert files.hits("x") == [(path, line) for path in sorted(paths) for line in (1, 2)]
         assert [row["path"] for row in rows(files, "x", mode="files")] == sorted(paths)
 
@@ -171,6 +173,9 @@ class TestSearching:
         wide = local.again(entity="wide")
         wide.make({"a.md": ("x" * 32_768 + "\n") * 9})
         assert [len(shown(page)) for page in wide.pages("file_search", text="x")] == [8, 1]
+        less = local.again(entity="less")
+        less.make({"a.md": ("x" * 32_768 + "\n") * 7 + "x" * 32_767 + "\nx\n"})
+        assert [len(shown(page)) for page in less.pages("file_search", text="x")] == [9]
         many = wide.call("file_search", text="x", mode="counts")
         assert many["files"][0]["matchingLines"] == 9
 
