@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -132,10 +132,10 @@ def test_list_meta_long_metadata_is_listed_beside_short(storage: Any):
 class TestPlans:
     """What the database says that it will do, at a size where a scan would pay if it could."""
 
-    ROWS = 4000
-
     @pytest.fixture
-    def explain(self, place: Any) -> Callable[[str, dict[str, Any]], str]:
+    def explain(
+        self, place: Any, size: Callable[[str], int]
+    ) -> Iterator[Callable[[str, dict[str, Any]], str]]:
         storage = place.open(namespace="n")
         storage.prepare()
         engine, _, _ = engine_for(place.location())
@@ -148,10 +148,11 @@ class TestPlans:
                 "metadata": "{}",
                 "body": b"x" * 300,
             }
-            for number in range(self.ROWS)
+            for number in range(size("explained_rows"))
         ]
         with engine.connect() as connection:
-            connection.execute(sa.insert(table), rows)
+            for start in range(0, len(rows), 4000):
+                connection.execute(sa.insert(table), rows[start : start + 4000])
             connection.commit()
             if place.kind == "mariadb":
                 connection.exec_driver_sql(f"ANALYZE TABLE {place.table}")
