@@ -11,9 +11,19 @@ import pytest
 pytest.importorskip("anthropic", reason="the extra anthropic is not installed here")
 
 from anthropic.tools import ToolError
+from anthropic.types.beta import BetaMemoryTool20250818CreateCommand as CreateCommand
+from anthropic.types.beta import BetaMemoryTool20250818DeleteCommand as DeleteCommand
+from anthropic.types.beta import BetaMemoryTool20250818InsertCommand as InsertCommand
+from anthropic.types.beta import BetaMemoryTool20250818RenameCommand as RenameCommand
+from anthropic.types.beta import BetaMemoryTool20250818StrReplaceCommand as StrReplaceCommand
+from anthropic.types.beta import BetaMemoryTool20250818ViewCommand as ViewCommand
 
+from wenchang.adapters import _folders
 from wenchang.adapters.anthropic import WenchangAsyncMemoryTool, WenchangMemoryTool
+from wenchang.files._patience import Patience
 from wenchang.files.limits import TreeLimits
+from wenchang.files.policy import TreePolicy
+from wenchang.files.state_backend import StateFileBackend
 from wenchang.files.store_backend import StoreFileBackend, StoreFileBackends
 from wenchang.files.tree import FileTree
 
@@ -400,6 +410,67 @@ class TestErrors:
         fresh = caller("sync", files)
         assert failed(fresh("view", path=A)).startswith("/memories/a.md: What is stored of this")
         assert fresh("delete", path=A) == "Successfully deleted /memories/a.md"
+
+
+COMMANDS = [
+    ("create", CreateCommand(command="create", path=A, file_text="one\n"), "created"),
+    ("view", ViewCommand(command="view", path=A), "1\tone"),
+    (
+        "str_replace",
+        StrReplaceCommand(command="str_replace", path=A, old_str="one", new_str="1"),
+        "1\t1",
+    ),
+    (
+        "insert",
+        InsertCommand(command="insert", path=A, insert_line=1, insert_text="two"),
+        "has been edited",
+    ),
+    (
+        "rename",
+        RenameCommand(command="rename", old_path=A, new_path="/memories/b.md"),
+        "renamed",
+    ),
+    ("delete", DeleteCommand(command="delete", path="/memories/b.md"), "deleted"),
+]
+
+
+def test_each_command_has_its_method(files):
+    tool, later = WenchangMemoryTool(files), WenchangAsyncMemoryTool(files)
+    for name, command, said in COMMANDS:
+        assert said in getattr(tool, name)(command)
+    for name, command, said in COMMANDS:
+        assert said in asyncio.run(getattr(later, name)(command))
+
+
+def test_sizes_grow_units(call, files):
+    for name, size in (("a", 1023), ("b", 1024), ("c", 1024 * 1024)):
+        files.write(f"/{name}.md", "x" * size)
+    assert [line.split("\t")[0] for line in call("view", path="/memories").splitlines()[1:]] == [
+        "1.0M",
+        "1023B",
+        "1.0K",
+        "1.0M",
+    ]
+
+
+def test_a_change_that_keeps_losing_is_given_up_with_nothing_changed(files, monkeypatch):
+    class Busy(StateFileBackend):
+        """Another caller is always faster."""
+
+        def write(self, path, content, **more):
+            super().write(path, self.read(path).text + "x")
+            return super().write(path, content, **more)
+
+    busy = Busy()
+    busy.files["/a.md"] = {"content": "one\n"}
+    clock = iter(range(100))
+    patience = Patience(TreePolicy(deadline=5), monotonic=clock.__next__, sleep=lambda _: None)
+    monkeypatch.setattr(_folders, "PATIENCE", patience)
+    answer = failed(caller("sync", busy)("insert", path=A, insert_line=0, insert_text="mine"))
+    assert answer == (
+        "Many writers are at work on /memories/a.md, and nothing was changed. Repeat the call."
+    )
+    assert "mine" not in busy.read("/a.md").text
 
 
 def test_all_memory_is_cleared(files):

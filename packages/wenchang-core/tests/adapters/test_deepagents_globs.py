@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
 pytest.importorskip("deepagents", reason="the extra deepagents is not installed here")
@@ -36,7 +38,7 @@ PATTERNS = [
     "*.{py,md}", "{src,docs}/**/*.{py,md}", "{src/app,docs}/*", "*.{m{d,x},py}", "{top,AB}.md",
     "a{b}.md", "src/app/test_*.py", "**/test_[a-m]*.py", "docs/**/c.md", "*a*", "x?y.txt",
     "file\\[1\\].md", "file[[]1].md", "star\\*.md", "src/a*p/*.py", "s*c/**", "**/app/**",
-    "nothing", "src", "*/*", "*/*/*", "t**.py", "[a-z]*.md", "{a,b}", "{,x}op.py",
+    "nothing", "src", "docs/a.md/**", "{,src}/**", "*/*", "*/*/*", "t**.py", "[a-z]*.md", "{a,b}", "{,x}op.py",
 ]  # fmt: skip
 
 
@@ -45,6 +47,31 @@ def test_a_pattern_matches_what_it_matches_in_deepagents(pattern):
     theirs = compile_grep_include_glob(pattern)
     ours = accepting(pattern, "", argument="pattern")
     assert [p for p in PATHS if ours("/" + p)] == [p for p in PATHS if theirs(p)]
+
+
+PIECES = [
+    "a", "b", "*", "?", "**", "/", "/", ".", "{a,b}", "[ab]", "[!a]", "{a,*.b}", "{a/b,b}", "{,a}",
+    ".a", "[^b]", "{a", "}", ",", "x-y",
+]  # fmt: skip
+NAMES = ["a", "b", "ab", ".a", ".b", "a.b", "ba", "aab", "b.a", "{a", "x-y"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_pattern_matches_what_it_matches_in_deepagents(seed):
+    random = Random(seed)
+    compared = 0
+    for _ in range(500):
+        pattern = "".join(random.choices(PIECES, k=random.randint(1, 6)))
+        paths = ["/".join(random.choices(NAMES, k=random.randint(1, 4))) for _ in range(10)]
+        try:
+            ours = accepting(pattern, "", argument="pattern")
+        except InvalidArgumentError:
+            continue  # a name of no characters, say: theirs matches nothing, ours says why
+        theirs = compile_grep_include_glob(pattern)
+        matched = [path for path in paths if ours("/" + path)]
+        assert (pattern, matched) == (pattern, [path for path in paths if theirs(path)])
+        compared += 1
+    assert compared > 100
 
 
 def test_a_pattern_is_relative_to_the_folder():

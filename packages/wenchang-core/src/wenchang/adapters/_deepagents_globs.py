@@ -60,7 +60,10 @@ def accepting(pattern: str, folder: str, *, argument: str) -> Accept:
             raise InvalidArgumentError(
                 argument, f"its braces stand for more than {MAX_ALTERNATIVES} patterns"
             )
-        alternatives.append(_compiled(plain, argument, names_only=names_only))
+        # A folder of no name, as `{,a}/b` has, is none that a file could be in.
+        nowhere = plain.startswith("/")
+        parts = () if nowhere else _compiled(plain, argument, names_only=names_only)
+        alternatives.append(parts)
 
     def accept(path: str) -> bool:
         inside = path.removeprefix("/")
@@ -76,12 +79,14 @@ def accepting(pattern: str, folder: str, *, argument: str) -> Accept:
 
 
 def _compiled(pattern: str, argument: str, *, names_only: bool) -> _Parts:
-    if names_only and "/" not in pattern:
+    if names_only:
         # `**` that is no whole part is two `*`.
         return (_name(pattern, argument),)
-    return tuple(
-        None if part == "**" else _name(part, argument) for part in pattern.lstrip("/").split("/")
-    )
+    parts = pattern.split("/")
+    if parts[-1] == "**":
+        # What is in a folder, not what may stand in its place.
+        parts.append("*")
+    return tuple(None if part == "**" else _name(part, argument) for part in parts)
 
 
 def _name(part: str, argument: str) -> _Name:
