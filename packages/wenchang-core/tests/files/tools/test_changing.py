@@ -270,6 +270,15 @@ class TestMoving:
         files.call("file_move", from_="f", to="3/f")
         assert files.paths() == ["1/2/e.md", "3/f/g.md", "z/c/renamed.md"]
 
+    def test_item_092_of_a_moved_folder_the_deepest_file_counts(self, files):
+        files.make({"a/b.md": "x", "a/c/d.md": "x", "a/e.md": "x"})
+        files = files.again(max_depth=2)
+        refused = files.refuse("LIMIT_EXCEEDED", "file_move", from_="a", to="n/a")
+        assert (refused["limit"], refused["value"], refused["maximum"]) == ("maxDepth", 3, 2)
+        files.call("file_delete", path="a/c/d.md")
+        files.call("file_move", from_="a", to="n/a")
+        assert files.paths() == ["n/a/b.md", "n/a/e.md"]
+
     def test_item_093_a_move_that_is_cut_off_anywhere_is_all_or_nothing(self, files, make_files):
         class Killed(BaseException):
             pass
