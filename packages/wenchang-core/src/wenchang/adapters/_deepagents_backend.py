@@ -23,7 +23,13 @@ from langgraph.runtime import Runtime
 from wenchang.adapters import _folders
 from wenchang.adapters._deepagents_desk import AnsweredError, Desk
 from wenchang.adapters._deepagents_globs import accepting
-from wenchang.adapters._deepagents_results import file_info, literal, read_result
+from wenchang.adapters._deepagents_results import (
+    file_info,
+    glob_result,
+    literal,
+    nothing_read,
+    read_result,
+)
 from wenchang.adapters._deepagents_run import current_call, current_runtime
 from wenchang.adapters._refusals import refusal_text, unforeseen_text
 from wenchang.adapters._seen import SeenVersions
@@ -100,9 +106,7 @@ class FilesBackend(BackendProtocol):
         def call(at: Desk) -> ReadResult:
             if limit <= 0:
                 to_file(file_path)
-                return ReadResult(
-                    file_data={"content": "", "encoding": "utf-8"}, no_lines_requested=True
-                )
+                return nothing_read()
             start = max(offset, 0)
             window = at.files.read(file_path, start, limit)
             if not window.lines and start:
@@ -121,11 +125,7 @@ class FilesBackend(BackendProtocol):
             folder = to_folder(path, argument="under")
             accept = accepting(pattern, folder, argument="pattern")
             listing = at.files.glob("**", absolute(folder), accept=accept)
-            return GlobResult(
-                matches=[file_info(entry) for entry in listing.entries],
-                truncated=listing.truncated,
-                truncation_reason="budget" if listing.truncated else None,
-            )
+            return glob_result(listing)
 
         return self._returned(_OF_FOLDERS, call, lambda error: GlobResult(error=error))
 

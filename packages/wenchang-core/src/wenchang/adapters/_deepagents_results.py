@@ -1,14 +1,17 @@
-"""Values of wenchang as those of deepagents. Paths of folders end in `/`, as deepagents wants them."""
+"""Values of wenchang as those of deepagents. Paths of folders end in `/`, as deepagents wants them.
+
+deepagents 0.7 gained fields from release to release; one that it does not have is left out.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from deepagents.backends.protocol import FileInfo, ReadResult
+from deepagents.backends.protocol import FileInfo, GlobResult, ReadResult
 
-from wenchang.files.backend import BackendEntry, ReadWindow
+from wenchang.files.backend import BackendEntry, Listing, ReadWindow
 
-__all__ = ["file_info", "literal", "read_result"]
+__all__ = ["file_info", "glob_result", "literal", "nothing_read", "read_result"]
 
 _META: Final = frozenset("\\.+*?()|[]{}^$")
 
@@ -23,6 +26,24 @@ def read_result(window: ReadWindow) -> ReadResult:
         result.end_line = window.offset + window.lines
         result.total_lines = window.total_lines
         result.next_offset = window.next_offset
+    return result
+
+
+def nothing_read() -> ReadResult:
+    """Return the answer to a read of no lines, for which no file was looked at."""
+    result = ReadResult(file_data={"content": "", "encoding": "utf-8"})
+    if hasattr(result, "no_lines_requested"):
+        result.no_lines_requested = True
+    return result
+
+
+def glob_result(listing: Listing) -> GlobResult:
+    """Return the files that were found, and whether there may be more."""
+    result = GlobResult(
+        matches=[file_info(entry) for entry in listing.entries], truncated=listing.truncated
+    )
+    if listing.truncated and hasattr(result, "truncation_reason"):
+        result.truncation_reason = "budget"
     return result
 
 
