@@ -136,6 +136,12 @@ class TestPaging:
             tool, **arguments, cursor=cursor
         )
 
+    def test_item_121_a_cursor_of_one_order_is_refused_in_the_other(self, files):
+        fill(files)
+        for order, other in (("modified", "path"), ("path", "modified")):
+            cursor = files.call("file_find", pattern="*", sortBy=order, pageSize=5)["cursor"]
+            files.refuse_argument("cursor", "file_find", pattern="*", sortBy=other, cursor=cursor)
+
     def test_item_121_a_cursor_belongs_to_one_tool(self):
         cursor = PageCursor("user/ada", "file_list", ["n", 1]).encode("n/a.md")
         assert PageCursor("user/ada", "file_list", ["n", 1]).decode(cursor) == "n/a.md"
