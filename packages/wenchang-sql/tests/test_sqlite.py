@@ -8,6 +8,7 @@ import stat
 import subprocess
 import sys
 import textwrap
+import threading
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -24,6 +25,7 @@ from wenchang.storage import (
 from wenchang.storage.locations import StorageLocation
 from wenchang_sql import SqlStorage, create_engine
 from wenchang_sql import sqlite as module
+from wenchang_sql.calls import Calls
 from wenchang_sql.opening import open_location
 
 
@@ -388,6 +390,62 @@ class TestProcesses:
         finally:
             storage._calls._shared.permits.put(None)
         assert storage.get("a").version == version
+
+    def test_fork_from_two_threads_at_once_goes_one_after_the_other(
+        self, sqlite: Any, monkeypatch: pytest.MonkeyPatch
+    ):
+        handles = [sqlite.open(), sqlite.open(namespace="other")]
+        for storage in handles:
+            storage.put("a", b"1", {})
+        ours = [storage._calls for storage in handles]
+        forked: list[int] = []
+        quieted: list[Calls] = []
+        second = threading.Event()
+        free: list[int] = []
+        quiet, resume, renew = Calls._quiet, Calls._resume, Calls._renew
+
+        def counted(calls: Calls) -> bool:
+            is_quiet = quiet(calls)
+            quieted.extend([calls] if calls in ours else [])
+            if len(quieted) > len(ours):
+                second.set()
+            return is_quiet
+
+        def slowly(calls: Calls) -> None:
+            resume(calls)
+            # Time for the other fork to bring this file to rest while ours is not over yet.
+            second.wait(0.3)
+
+        def noting(calls: Calls, *, refusal: str | None) -> None:
+            if calls in ours:
+                free.append(calls._shared.permits.qsize())
+            renew(calls, refusal=refusal)
+
+        monkeypatch.setattr(Calls, "_renew", noting)
+        monkeypatch.setattr(Calls, "_quiet", counted)
+        monkeypatch.setattr(Calls, "_resume", slowly)
+
+        def fork() -> None:
+            child = os.fork()
+            if not child:
+                status = 1
+                try:
+                    at_rest = free == [0, 0]
+                    status = 0 if at_rest and all(one.get("a") for one in handles) else 2
+                finally:
+                    os._exit(status)
+            forked.append(os.waitpid(child, 0)[1])
+
+        threads = [threading.Thread(target=fork) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        assert forked == [0, 0]
+        for storage in handles:
+            permits = storage._calls._shared.permits
+            assert permits.qsize() == storage._calls._concurrency
+            assert storage.get("a").data == b"1"
 
 
 def test_importing_the_package_warns_of_nothing(tmp_path: Path):

@@ -247,6 +247,8 @@ class Calls:
 _instances: weakref.WeakSet[Calls] = weakref.WeakSet()
 _inherited: list[object] = []
 _quieted: list[tuple[Calls, bool]] = []
+_forking = threading.Lock()
+"""Held from before a fork until after it: two threads that fork at once do it one after the other."""
 
 _MEMORY_REFUSAL: Final = "a SQLite database in memory does not survive a fork: use a file"
 _BUSY_REFUSAL: Final = (
@@ -257,6 +259,7 @@ _BUSY_REFUSAL: Final = (
 
 def _before_fork() -> None:
     """Bring SQLite to rest; servers need nothing."""
+    _forking.acquire()
     _quieted.extend(
         (calls, calls._quiet())  # noqa: SLF001 - the class and its fork hooks are one subject
         for calls in list(_instances)
@@ -270,12 +273,14 @@ def _after_fork_in_parent() -> None:
         if quiet:
             calls._resume()  # noqa: SLF001 - the class and its fork hooks are one subject
     _quieted.clear()
+    _forking.release()
 
 
 def _after_fork_in_child() -> None:
     """Rebuild every storage, or make it say why it cannot be used here."""
     quiet = {id(calls): was_quiet for calls, was_quiet in _quieted}
     _quieted.clear()
+    _forking.release()
     for calls in list(_instances):
         refusal = None
         if calls._database.lives_in_process():  # noqa: SLF001 - the class and its fork hooks are one subject
