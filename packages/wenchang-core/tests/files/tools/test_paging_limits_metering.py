@@ -197,6 +197,16 @@ class TestPaging:
         assert [len(page[key]) for page in (first, second, rest)] == [3, 2, 7]
 
     @pytest.mark.parametrize(("tool", "arguments", "_other"), PAGED)
+    def test_item_125_without_one_a_later_page_has_the_size_of_the_tool(
+        self, local, tool, arguments, _other
+    ):
+        local.make({f"n/{number:03}.md": "x\n" for number in range(140)})
+        first = local.call(tool, **arguments, pageSize=3)
+        rest = local.call(tool, **arguments, cursor=first["cursor"])
+        key = "entries" if tool == "file_list" else "files"
+        assert len(rest[key]) == (50 if tool == "file_search" else 100)
+
+    @pytest.mark.parametrize(("tool", "arguments", "_other"), PAGED)
     def test_item_126_another_page_size_loses_nothing(self, files, tool, arguments, _other):
         fill(files)
         key = "entries" if tool == "file_list" else "files"
@@ -229,6 +239,18 @@ class TestPaging:
         assert len(pages) > 1
         shown = [row["path"] for page in pages for row in page[key] if row.get("kind") != "folder"]
         assert sorted(shown) == paths
+
+    def test_item_127_text_and_structure_are_bounded_each_by_itself(self, local):
+        local = local.again(max_answer_chars=16_000)
+        # Each line repeats the path in the text only; a quotation mark is longer in JSON only.
+        local.make({f"{'p' * 250}/{'q' * 140}.md": "x\n" * 150, "quoted.md": '"' * 15_000 + "\n"})
+        pages = local.pages("file_search", text="x", pageSize=200)
+        assert sum(len(row["lines"]) for page in pages for row in page["files"]) == 150
+        assert len(pages) > 3
+        local.refuse("LIMIT_EXCEEDED", "file_read", path="quoted.md")
+        local.call("file_write", path="quotes.md", content='""""""""\n' * 1200)
+        read = local.call("file_read", path="quotes.md")["files"][0]
+        assert 1 < read["toLine"] < 1200
 
     def test_item_142_the_default_page_size_is_100_and_50_for_search(self, local):
         local.make({f"{number:03}.md": "x\n" for number in range(101)})
@@ -352,6 +374,20 @@ class TestLimitsAndContent:
         for number in (refused["value"], refused["maximum"]):
             assert str(number) in refused["message"]
         assert files.text("a.md") == "x____"
+
+    @pytest.mark.parametrize("tool", ["file_create", "file_append", "file_write"])
+    def test_item_132_a_file_past_the_count_or_the_depth_is_refused_with_both_numbers(
+        self, files, tool
+    ):
+        files = files.again(max_file_count=2, max_depth=1)
+        files.make({"a.md": "x"})
+        text = {"text" if tool == "file_append" else "content": "x"}
+        refused = files.refuse("LIMIT_EXCEEDED", tool, path="1/2/b.md", **text)
+        assert (refused["limit"], refused["value"], refused["maximum"]) == ("maxDepth", 2, 1)
+        files.call(tool, path="1/b.md", **text)
+        refused = files.refuse("LIMIT_EXCEEDED", tool, path="c.md", **text)
+        assert (refused["limit"], refused["value"], refused["maximum"]) == ("maxFileCount", 3, 2)
+        assert files.paths() == ["1/b.md", "a.md"]
 
     @pytest.mark.servers
     @pytest.mark.parametrize(
