@@ -108,9 +108,9 @@ def _members() -> Iterator[Member]:
     yield _member(keys.CharactersCounted, "key-refused")
     yield _member(keys.RefusesLongKeys, "key-range")
     yield _member(metadata.StripsValues, "meta-exact", "list-meta", "meta-limit")
-    yield _member(metadata.LowerCasesValues, "meta-exact", "data-exact", "list-meta")
-    yield _member(metadata.EmptyValueDropped, "meta-exact", "data-exact", "list-meta")
-    yield _member(metadata.NewlineReplaced, "meta-exact", "data-exact", "meta-limit")
+    yield _member(metadata.LowerCasesValues, "meta-exact", "list-meta")
+    yield _member(metadata.EmptyValueDropped, "meta-exact", "list-meta")
+    yield _member(metadata.NewlineReplaced, "meta-exact", "meta-limit")
     yield _member(metadata.HeadersDecoded, "meta-exact")
     yield _member(
         metadata.LeaksItsMarks,
@@ -118,17 +118,16 @@ def _members() -> Iterator[Member]:
         "arg-types",
         "cas-replace",
         "copy-in",
-        "data-exact",
         "list-meta",
         "meta-limit",
     )
-    yield _member(metadata.MergesMetadata, "meta-exact", "data-exact", "list-meta", "meta-limit")
+    yield _member(metadata.MergesMetadata, "meta-exact", "list-meta", "meta-limit")
     yield _member(metadata.TakesAnyMetadata, "meta-refused", "meta-limit")
     yield _member(metadata.SmallMetadata, "meta-limit")
     yield _member(metadata.AliasesTheCallersMap, "copy-in")
     yield _member(metadata.AliasesTheStoredMap, "copy-in")
     yield _member(metadata.BodyStripped, "data-exact")
-    yield _member(metadata.BodyDecoded, "data-exact", "meta-exact")
+    yield _member(metadata.BodyDecoded, "data-exact")
     yield _member(
         metadata.EmptyBodyIsAbsent, "data-exact", "cas-create", "list-limit", "meta-exact"
     )
