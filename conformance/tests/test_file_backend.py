@@ -116,6 +116,31 @@ def test_a_backtracking_matcher_is_ended_by_the_watchdog(tmp_path, visited):
     assert "passed" not in done.stdout
 
 
+def test_a_failure_says_what_a_backend_does_and_what_usually_hinders_it(tmp_path):
+    file = tmp_path / "test_rewriting.py"
+    file.write_text(
+        RUN.replace("RUNAWAY", "ZOO").replace("ZOO.make", "ZOO[-1].make"), encoding="utf-8"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            *("-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", "every_other_byte"),
+            str(file),
+        ],
+        check=False,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=tmp_path,
+        timeout=120,
+    )
+    wanted = file_requirements()[ZOO[-1].breaks]
+    said = " ".join(done.stdout.split())
+    assert f"wenchang requirement {wanted.id}" in said
+    assert wanted.behaviour in said
+    assert wanted.hint in said
+
+
 def test_a_backend_that_is_not_given_is_asked_for(tmp_path):
     file = tmp_path / "test_nothing.py"
     file.write_text(

@@ -86,6 +86,13 @@ class Collector:
             from wenchang_conformance import reporting
 
             reporting.annotate(item, call, report, mark.args, self._gaps_file(item))
+        elif report.failed and _is_of_file_suite(item):
+            from wenchang_conformance import reporting
+            from wenchang_conformance.file_backend.manifest import requirements_of
+
+            reporting.explain_file_requirements(
+                report, requirements_of(getattr(item, "function", None))
+            )
         return report
 
     def _gaps_file(self, item: pytest.Item) -> Path | None:
@@ -132,6 +139,12 @@ class Collector:
         for subject in self.subjects:
             for line in table(subject, everything=self._config.get_verbosity() > 0):
                 terminalreporter.line(line)
+
+
+def _is_of_file_suite(item: pytest.Item) -> bool:
+    """Tell whether a test is one of `FileBackendConformance`."""
+    module = getattr(getattr(item, "function", None), "__module__", "")
+    return module.startswith("wenchang_conformance.file_backend.")
 
 
 class _SubjectRun:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
     import pytest
 
+    from wenchang_conformance.file_backend.manifest import FileRequirement
     from wenchang_conformance.results import Status
 
-__all__ = ["annotate"]
+__all__ = ["annotate", "explain_file_requirements"]
 
 _PROPERTY: Final = "wenchang"
 _WIDTH: Final = 96
@@ -146,6 +147,18 @@ def _explain(report: pytest.TestReport, ids: tuple[str, ...], bench: Bench | Non
         for secret in bench.hooks.secrets:
             steps = steps.replace(secret, "***")
         report.sections.append(("wenchang steps of this case", steps))
+
+
+def explain_file_requirements(
+    report: pytest.TestReport, requirements: tuple[FileRequirement, ...]
+) -> None:
+    """Add to a failure what a file backend has to do, and what usually causes that it does not."""
+    for requirement in requirements:
+        lines = [
+            *_wrapped("A file backend: ", requirement.behaviour),
+            *_wrapped("Usual cause:    ", requirement.hint),
+        ]
+        report.sections.append((f"wenchang requirement {requirement.id}", "\n".join(lines)))
 
 
 def _declare_gap(report: pytest.TestReport, ids: tuple[str, ...], gaps: Gaps, subject: str) -> None:

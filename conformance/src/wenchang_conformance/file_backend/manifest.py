@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-__all__ = ["FileRequirement", "file_requirements", "proved_by", "proves"]
+__all__ = ["FileRequirement", "file_requirements", "proved_by", "proves", "requirements_of"]
 
 _TestT = TypeVar("_TestT", bound="Callable[..., object]")
 _ATTRIBUTE: Final = "__file_requirements__"
@@ -45,6 +45,12 @@ def proves(*ids: str) -> Callable[[_TestT], _TestT]:
         return test
 
     return mark
+
+
+def requirements_of(test: object) -> tuple[FileRequirement, ...]:
+    """Return the requirements that a test says it proves; none for other tests."""
+    ids: tuple[str, ...] = getattr(test, _ATTRIBUTE, ())
+    return tuple(file_requirements()[name] for name in ids)
 
 
 def proved_by(suite: type) -> Mapping[str, tuple[str, ...]]:
