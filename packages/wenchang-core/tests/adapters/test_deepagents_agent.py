@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
+from itertools import count
 
 import pytest
 
@@ -16,7 +17,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.runtime import RunControl
 
-from wenchang.adapters._deepagents_run import _Runs
+from wenchang.adapters._deepagents_run import _Held
 from wenchang.adapters.deepagents import TenantBackend, WenchangBackend
 from wenchang.files.composite import CompositeFileBackend
 from wenchang.files.state_backend import StateFileBackend
@@ -233,13 +234,13 @@ class TestVersions:
         assert heard(write)[-1][1] == "error"
         assert heard(read, write)[-1][1] == "success"
 
-    def test_runs_that_nothing_names_are_told_apart_up_to_a_bound(self):
-        runs = _Runs(2)
-        controls = [RunControl() for _ in range(3)]
-        names = [runs.name_of(control) for control in controls]
-        assert len({*names, runs.name_of(None), runs.name_of(None)}) == 5
-        assert runs.name_of(controls[2]) == names[2]
-        assert runs.name_of(controls[0]) != names[0]
+    def test_objects_are_told_apart_up_to_a_bound(self):
+        held = _Held(2)
+        owners = [RunControl() for _ in range(3)]
+        numbers = count()
+        assert [held.of(owner, numbers.__next__) for owner in owners] == [0, 1, 2]
+        assert held.of(owners[2], numbers.__next__) == 2
+        assert held.of(owners[0], numbers.__next__) > 2
 
     def test_what_the_main_agent_has_read_its_subagent_has_not(self, stores):
         stores.of("acme").write("/a.md", "one")
@@ -445,3 +446,35 @@ class TestReplay:
         heard = run(agent_of(mounted(stores), [edit], [edit]))
         assert [status for _, status, _ in heard] == ["success", "success"]
         assert stores.of("acme").read("/a.md").text == "xx-\n"
+
+    def test_equal_changes_of_one_call_are_all_made_and_none_is_repeated(self, storage):
+        StoreFileBackends(storage).of("acme").write("/a.md", "-\n")
+
+        def twice(backend):
+            def mark_twice() -> str:
+                """Mark the file twice."""
+                results = [backend.edit("/a.md", "-", "x-") for _ in range(2)]
+                return ", ".join(result.error or "marked" for result in results)
+
+            return mark_twice
+
+        saver = InMemorySaver()
+        config = {"configurable": {"thread_id": "t1"}}
+        dying = Dying(StoreFileBackends(storage).of("acme"))
+        dying.alive = 1
+        agent = create_deep_agent(
+            model=says([("mark_twice", {})], "done"),
+            backend=dying,
+            tools=[twice(dying)],
+            checkpointer=saver,
+        )
+        with pytest.raises(DiedError):
+            agent.invoke({"messages": [("user", "Go on.")]}, config)
+        files = StoreFileBackends(storage).of("acme")
+        assert files.read("/a.md").text == "xx-\n"
+        backend = WenchangBackend(files)
+        agent = create_deep_agent(
+            model=says("done"), backend=backend, tools=[twice(backend)], checkpointer=saver
+        )
+        assert answers(agent.invoke(None, config))[-1][2] == "marked, marked"
+        assert files.read("/a.md").text == "xx-\n"

@@ -7,8 +7,9 @@ import json
 import threading
 import uuid
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
 
 from langgraph.config import get_config
 from langgraph.runtime import ExecutionInfo, RunControl, Runtime, get_runtime
@@ -17,52 +18,72 @@ from wenchang.adapters._seen import KEPT
 
 __all__ = ["OUTSIDE", "Call", "current_call", "current_runtime"]
 
+_T = TypeVar("_T")
+
 OUTSIDE: Final = ""
 """The agent of calls outside of any run."""
 _ONE_CALL_EACH: Final = "__pregel_push"
 """What the path of a task begins with that was sent to a node by itself, as tool calls are."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
-    """The agent that calls, and what tells this call from every other one, if it is known."""
+class _Held(Generic[_T]):
+    """Something for each of the objects met last, by identity.
 
-    agent: str = OUTSIDE
-    identity: tuple[str, ...] | None = None
-
-    def effect_key(self, operation: str, path: str, *arguments: object) -> str | None:
-        """Return a key that is the same when the step of this call is repeated; None if unknown."""
-        if self.identity is None:
-            return None
-        text = json.dumps([*self.identity, operation, path, *arguments])
-        return f"deepagents/{hashlib.sha256(text.encode()).hexdigest()}"
-
-
-class _Runs:
-    """Names for runs that nothing names, by the control object that each of them has.
-
-    The objects of the newest runs are held, so that none of them gives its identity to another. A run
-    that is no longer held gets a new name, and has seen nothing.
+    The objects are held, so that none of them gives its identity to another one.
     """
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
         self._lock = threading.Lock()
-        self._names: OrderedDict[int, tuple[RunControl, str]] = OrderedDict()
+        self._held: OrderedDict[int, tuple[object, _T]] = OrderedDict()
 
-    def name_of(self, control: RunControl | None) -> str:
-        """Return the name of a run; a new one for what cannot be told from others."""
-        if control is None:
-            return uuid.uuid4().hex
+    def of(self, owner: object, make: Callable[[], _T]) -> _T:
+        """Return what there is for an object; what `make` gives for one that is not held."""
         with self._lock:
-            _, name = self._names.setdefault(id(control), (control, uuid.uuid4().hex))
-            self._names.move_to_end(id(control))
-            if len(self._names) > self._kept:
-                self._names.popitem(last=False)
-            return name
+            _, value = self._held.setdefault(id(owner), (owner, make()))
+            self._held.move_to_end(id(owner))
+            if len(self._held) > self._kept:
+                self._held.popitem(last=False)
+            return value
 
 
-_RUNS: Final = _Runs(KEPT)
+class _Ordinals:
+    """How often equal things came, for any number of threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._counts: dict[str, int] = {}
+
+    def next(self, thing: str) -> int:
+        """Return 0 for what comes first, and so on."""
+        with self._lock:
+            count = self._counts.get(thing, 0)
+            self._counts[thing] = count + 1
+            return count
+
+
+_RUN_NAMES: Final[_Held[str]] = _Held(KEPT)
+_ORDINALS: Final[_Held[_Ordinals]] = _Held(KEPT)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """The agent that calls, and what tells its tool call from every other one, if it is known."""
+
+    agent: str = OUTSIDE
+    identity: tuple[str, ...] | None = None
+    ordinals: _Ordinals = field(default_factory=_Ordinals, repr=False, compare=False)
+
+    def effect_key(self, operation: str, path: str, *arguments: object) -> str | None:
+        """Return a key that is the same when the tool call is repeated; None if that is unknown.
+
+        A tool that makes equal changes in one call makes several: they are numbered.
+        """
+        if self.identity is None:
+            return None
+        text = json.dumps([*self.identity, operation, path, *arguments])
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        return f"deepagents/{digest}/{self.ordinals.next(digest)}"
 
 
 def current_runtime() -> Runtime[None] | None:
@@ -85,11 +106,23 @@ def current_call(runtime: Runtime[None] | None, *, keyed: bool) -> Call:
     info = None if runtime is None else runtime.execution_info
     if runtime is None or info is None:
         return Call()
-    run = info.thread_id or info.run_id or _RUNS.name_of(runtime.control)
+    run = info.thread_id or info.run_id or _name_of(runtime.control)
     return Call(
         agent=json.dumps([run, info.checkpoint_ns.rpartition("|")[0]]),
         identity=_identity(info) if keyed else None,
+        # Each attempt at a task has an info of its own, so a repeated call counts anew.
+        ordinals=_ORDINALS.of(info, _Ordinals),
     )
+
+
+def _name_of(control: RunControl | None) -> str:
+    """Return a name for a run that nothing else names; a new one for what cannot be told apart.
+
+    A run has one control object. One that is no longer held gets a new name, and has seen nothing.
+    """
+    if control is None:
+        return uuid.uuid4().hex
+    return _RUN_NAMES.of(control, lambda: uuid.uuid4().hex)
 
 
 def _identity(info: ExecutionInfo) -> tuple[str, ...] | None:
