@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
+
+from wenchang.files.policy import TreePolicy
 
 
 def make(files, *paths):
@@ -145,6 +147,18 @@ class TestFinding:
             "file_append", path="n/d.md", text="x"
         )
         assert files.found("*", sortBy="modified", pageSize=3) == [expected[3], *expected[:3]]
+
+    def test_item_143_ties_are_broken_by_path_wherever_the_tree_keeps_them(self, local):
+        moment = datetime(2026, 1, 1, tzinfo=UTC)
+        policy = TreePolicy(page_entries=4, inline_entries=3)
+        world = local.again(policy=policy, clock=lambda: moment)
+        paths = [f"{number:02}.md" for number in range(30)]
+        make(world, *paths)
+        later = world.again(clock=lambda: moment + timedelta(seconds=1))
+        later.call("file_append", path="21.md", text="x")
+        expected = ["21.md", *(path for path in paths if path != "21.md")]
+        for size in (1, 7, 200):
+            assert world.found("*", sortBy="modified", pageSize=size) == expected
 
     def test_item_143_files_are_examined_in_the_order_of_time(self, many):
         newest = max(many.tree.snapshot().walk(), key=lambda entry: (entry.modified, entry.path))

@@ -241,6 +241,9 @@ class TestReading:
             files.refuse_argument(argument, "file_read", path="a.md", **{argument: value})
         files.refuse_argument("toLine", "file_read", path="a.md", fromLine=3, toLine=2)
         assert self.read(files, path="a.md", fromLine=3, toLine=99)["text"] == "3\n"
+        assert self.read(files, path="a.md", fromLine=2, toLine=2)["text"] == "2\n"
+        assert self.read(files, path="a.md", fromLine=2)["text"] == "2\n3\n"
+        assert self.read(files, path="a.md", toLine=2)["text"] == "1\n2\n"
         refused = files.refuse_argument("fromLine", "file_read", path="a.md", fromLine=4)
         assert "3 lines" in refused["message"]
         assert self.read(files, path="empty.md", fromLine=1)["text"] == ""
