@@ -63,6 +63,10 @@ class TestPathsAndFolders:
         files.call("file_create", path="notes/2026/plan.md", content="x")
         assert files.paths() == ["notes/2026/plan.md"]
         assert files.listed(path="notes/2026") == ["notes/2026/plan.md"]
+        # Nothing else separates names, and each name is an entry of the one before.
+        files.call("file_create", path="a:b|c,d.md", content="x")
+        assert files.listed() == ["a:b|c,d.md", "notes/"]
+        assert files.listed(depth=5)[1:] == ["notes/", "notes/2026/", "notes/2026/plan.md"]
 
     @pytest.mark.servers
     def test_item_003_case_makes_another_file(self, files):
