@@ -117,47 +117,74 @@ class Process:
         timeout: float = 60,
     ) -> None:
         self.place = place
+        self._command = [str(word) for word in command]
+        self._port = port
+        self._env = clean_environ(env)
+        self._ready_text = ready_text
+        self._timeout = timeout
         self._stop_signal = stop_signal
         self._patience = 10.0
         self._name = Path(command[0]).name
         self._log = place.path / "server.log"
+        self._log.touch()
+        self._launch()
+
+    def _launch(self) -> None:
+        self._before = self._log.stat().st_size
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [str(word) for word in command],
-                cwd=place.path,
-                env=clean_environ(env),
+                self._command,
+                cwd=self.place.path,
+                env=self._env,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                **identity(place.user),  # type: ignore[call-overload] # as in once()
+                **identity(self.place.user),  # type: ignore[call-overload] # as in once()
             )
         try:
-            self._wait(port, ready_text, time.monotonic() + timeout)
+            self._wait(time.monotonic() + self._timeout)
         except BaseException:
             self.stop()
             raise
 
-    def _wait(self, port: int, ready_text: str, deadline: float) -> None:
+    def restart(self, *, kill: bool) -> None:
+        """End the program, by SIGKILL or as it wants to be ended, and start it again on what it left.
+
+        Raises DevError as the constructor does.
+        """
+        if kill:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait(self._patience)
+        else:
+            self._end()
+        self._launch()
+
+    def _wait(self, deadline: float) -> None:
         while True:
             if self._process.poll() is not None:
                 raise DevError(
                     f"{self._name} ended with {self._process.returncode}: {self._tail()}"
                 )
-            if ready_text in self._text() and _accepts(port):
+            if self._ready_text in self._text() and _accepts(self._port):
                 return
             if time.monotonic() > deadline:
                 raise DevError(f"{self._name} was not ready in time: {self._tail()}")
             time.sleep(0.02)
 
     def _text(self) -> str:
-        return self._log.read_text(encoding="utf-8", errors="replace")
+        """Return what was logged since the last start."""
+        return self._log.read_bytes()[self._before :].decode("utf-8", errors="replace")
 
     def _tail(self) -> str:
         return " / ".join(self._text().strip().splitlines()[-4:]) or "it printed nothing"
 
     def stop(self) -> None:
         """End the program and everything it started, then delete its folder."""
+        self._end()
+        self.place.remove()
+
+    def _end(self) -> None:
         if self._process.poll() is None:
             self._process.send_signal(self._stop_signal)
             try:
@@ -168,7 +195,6 @@ class Process:
         # What it may have left behind; the group is ours alone, the session was made for it.
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        self.place.remove()
 
 
 def _accepts(port: int) -> bool:
