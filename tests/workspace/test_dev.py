@@ -198,6 +198,23 @@ class TestServers:
             # The port is free again: a server that dies at once is the only thing that answers.
             Process([sys.executable, "-c", "raise SystemExit(3)"], place=Place("dead"), port=port)
 
+    @pytest.mark.parametrize("kill", [True, False], ids=["killed", "ended"])
+    def test_a_server_that_is_started_again_runs_in_the_same_place_on_the_same_port(self, kill):
+        server, _ = self.start(LISTENER, ready_text="here I am")
+        kept = server.place.path / "kept"
+        kept.touch()
+        first = server._process
+
+        server.restart(kill=kill)
+
+        try:
+            assert first.returncode == -(signal.SIGKILL if kill else signal.SIGTERM)
+            assert server._process.poll() is None
+            assert server._process.pid != first.pid
+            assert kept.exists()
+        finally:
+            server.stop()
+
     def test_a_server_that_ends_early_is_reported_with_what_it_printed(self):
         with pytest.raises(DevError, match=r"ended with 1.*no licence"):
             self.start("raise SystemExit('no licence')")
@@ -334,3 +351,8 @@ class TestTheReport:
             user_properties = () if required is None else (("wenchang", case),)
 
         assert not_run._is_gap(Report()) is gap
+
+
+def test_what_only_the_first_python_runs_is_there():
+    tests = project.packages()["wenchang-core"].folder / "tests"
+    assert [name for name in testing.FIRST_PYTHON_ONLY if not (tests / name).exists()] == []
