@@ -35,7 +35,11 @@ __all__ = ["hooks", "open_spawned", "sdk_errors"]
 
 _DEADLINE: Final = 3.0
 _ATTEMPT: Final = 1.0
-_IN_MEMORY: Final = {"fork": "SQLite's memory does not survive a fork; the child's calls say so"}
+_IN_MEMORY: Final = {
+    "fork": "SQLite's memory does not survive a fork; the child's calls say so",
+    "obj-foreign": "nothing but the storage itself reaches the memory of its process",
+    "format-guard": "nothing outlives the process, so there is no stored format",
+}
 
 
 @contextmanager
