@@ -255,7 +255,9 @@ ASYNC_FORMS: dict[str, Any] = {
 
 class TestAsyncDetection:
     # Python 3.13 warns of a partial in a class, which a later Python will bind; both are seen through.
-    @pytest.mark.filterwarnings("ignore:functools.partial will be a method descriptor:FutureWarning")
+    @pytest.mark.filterwarnings(
+        "ignore:functools.partial will be a method descriptor:FutureWarning"
+    )
     @pytest.mark.parametrize("form", ASYNC_FORMS)
     def test_mem_082_each_async_form_is_refused_with_the_fixed_text(self, form: str) -> None:
         resolver = type("Resolver", (), {"resolve": ASYNC_FORMS[form]})()
