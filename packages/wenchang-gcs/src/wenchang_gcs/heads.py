@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self, TypeAlias
 
 from wenchang.storage import ListedObject, StorageRejectedError, StoredObject
@@ -25,6 +25,12 @@ class Head:
 
     token: Token
     marks: Marks
+    version: str = field(init=False)
+    """The version that callers hold: the token as text."""
+
+    def __post_init__(self) -> None:
+        """Spell the version once, since every listing reports it."""
+        object.__setattr__(self, "version", str(self.token))
 
     @classmethod
     def of(cls, blob: Blob) -> Self:
@@ -42,11 +48,6 @@ class Head:
             extra=bool(marks.extra),
         )
         return cls(token=token, marks=marks)
-
-    @property
-    def version(self) -> str:
-        """The version that callers hold."""
-        return str(self.token)
 
     @property
     def _metadata(self) -> Mapping[str, str]:

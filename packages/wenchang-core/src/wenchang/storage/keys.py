@@ -56,6 +56,8 @@ RESERVED_METADATA_PREFIX: Final = "wenchang-"
 UNREADABLE_METADATA: Final = "wenchang-unreadable"
 """The one reserved name that is returned: the object's own metadata cannot be decoded."""
 
+# Keys of ASCII that keep every rule; most do, and are told so in one step.
+_PLAIN_KEY: Final = re.compile(r"[\w@%=-][\w@%=.-]*(?:/[\w@%=-][\w@%=.-]*){0,199}", re.ASCII)
 _METADATA_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,63}")
 # C0 controls, DEL and C1 controls are exactly the characters of category Cc.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
@@ -85,6 +87,8 @@ def _key_problem(key: str) -> str | None:
     if not isinstance(key, str):
         msg = f"key must be a str, not {type(key).__name__}"
         raise TypeError(msg)
+    if len(key) <= MAX_KEY_BYTES and _PLAIN_KEY.fullmatch(key):
+        return None
     if not key:
         return "a key must not be empty"
     if _SURROGATE.search(key):
