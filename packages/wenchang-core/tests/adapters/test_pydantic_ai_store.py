@@ -385,6 +385,26 @@ class TestOurs:
 
         assert run(work()) == []
 
+    @pytest.mark.parametrize(("path", "text"), [(PATH, "x" * 11), ("acme/main", "x")])
+    def test_a_refused_operation_has_no_outcome_and_can_be_carried_out_later(
+        self, storage, path, text
+    ):
+        """A resumed run asks for the outcome first; only refusals of the call itself may end it."""
+        stores = StoreFileBackends(storage, limits=TreeLimits(max_file_bytes=10))
+        store = WenchangMemoryStore(stores.of("acme"))
+        operation = MemoryOperation(id="run/1", fingerprint="x")
+
+        async def work():
+            there = await store.write("acme/main/a.md", "tea", expected_version=None)
+            with pytest.raises((ModelRetry, ValueError)):
+                await store.write(path, text, expected_version=None, operation=operation)
+            known = await store.get_operation(operation)
+            await store.delete("acme/main/a.md", expected_version=there.version)
+            done = await store.write(path, "x", expected_version=None, operation=operation)
+            return known, done.replayed
+
+        assert run(work()) == (None, False)
+
     @pytest.mark.parametrize(
         "path",
         [

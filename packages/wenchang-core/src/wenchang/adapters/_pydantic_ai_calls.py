@@ -16,7 +16,14 @@ from wenchang.files._rules import Desk
 from wenchang.files.errors import FileToolError
 from wenchang.files.values import Deleted, Outcome
 
-__all__ = ["AtVersion", "NotAtVersionError", "NotDoneError", "Recall", "effect_key_of"]
+__all__ = [
+    "AtVersion",
+    "NotAtVersionError",
+    "NotDoneError",
+    "Recall",
+    "RefusedChangeError",
+    "effect_key_of",
+]
 
 
 class NotAtVersionError(FileToolError):
@@ -31,9 +38,25 @@ class NotDoneError(FileToolError):
     code = "NOT_DONE"
 
 
+class RefusedChangeError(FileToolError):
+    """The tree refused the change, for the reason in `refusal`. Never kept as an outcome.
+
+    The protocol has no word for a refusal that is remembered, and the next try may be welcome.
+    """
+
+    code = "REFUSED_CHANGE"
+
+    def __init__(self, refusal: FileToolError) -> None:
+        """Keep the refusal."""
+        super().__init__(refusal.detail)
+        self.refusal = refusal
+
+
 def effect_key_of(operation_id: str) -> str:
     """Return the effect key of an operation: of a bounded length, and no other adapter's."""
-    return "pydantic-ai/" + hashlib.sha256(operation_id.encode("utf-8", "replace")).hexdigest()
+    return (
+        "pydantic-ai/" + hashlib.sha256(operation_id.encode("utf-8", "surrogatepass")).hexdigest()
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +67,7 @@ class _ByFingerprint(Call):
 
     def digest(self) -> str:
         """Return a digest of the fingerprint: whoever asks for an outcome knows nothing else."""
-        return hashlib.sha256(self.fingerprint.encode("utf-8", "replace")).hexdigest()[:24]
+        return hashlib.sha256(self.fingerprint.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +87,19 @@ class AtVersion(_ByFingerprint):
         self.inner.check()
 
     def decide(self, desk: Desk) -> Outcome:
-        """Refuse another version; the check and the change are one decision."""
+        """Refuse another version; the check and the change are one decision.
+
+        Every refusal comes as an error that no receipt is made of.
+        """
         record = desk.file(self.path)
         if (None if record is None else desk.token(record)) != self.version:
             raise NotAtVersionError("The file is at another version.")
         if record is None and self.deletes:
             return Deleted(path=self.path, kind="file", files=0)
-        return self.inner.decide(desk)
+        try:
+            return self.inner.decide(desk)
+        except FileToolError as error:
+            raise RefusedChangeError(error) from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

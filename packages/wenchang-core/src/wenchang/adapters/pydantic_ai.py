@@ -20,12 +20,12 @@ from wenchang.adapters._pydantic_ai_calls import (
     NotAtVersionError,
     NotDoneError,
     Recall,
+    RefusedChangeError,
     effect_key_of,
 )
 from wenchang.files._calls import Call, DeleteFile, Put
 from wenchang.files.errors import (
     EffectKeyReusedError,
-    FileToolError,
     InvalidArgumentError,
     LimitExceededError,
     NotFoundError,
@@ -73,7 +73,7 @@ class WenchangMemoryStore:
     of writers that name one version exactly one succeeds. **Operations** are remembered in that
     commit: repeated with the same fingerprint, in another process too, an operation returns its first
     outcome (`replayed`) and changes nothing. They are kept for seven days at least and the last 1,000 for
-    ever; a lost race is not an outcome.
+    ever; a lost race and a refusal are no outcomes.
 
     **Errors.** `MemoryConflictError`; `MemoryOperationConflictError` for an operation with another
     fingerprint; `MemoryPathEscapeError` for a path with `.` or `..` or an empty segment, ValueError for
@@ -223,16 +223,17 @@ class WenchangMemoryStore:
             raise MemoryConflictError(msg) from error
         except (LimitExceededError, InvalidArgumentError) as error:
             raise ModelRetry(error.detail) from error
-        except FileToolError as error:
+        except RefusedChangeError as error:
+            if isinstance(error.refusal, LimitExceededError | InvalidArgumentError):
+                raise ModelRetry(error.detail) from error
             # A folder is where the file was to be, or a file where a folder was.
             raise ValueError(error.detail) from error
 
     async def _run(self, call: Call, operation: MemoryOperation | None) -> MemoryMutation:
         """Have a call decided and committed as all calls of the tree are."""
         checked = call.checked(None if operation is None else effect_key_of(operation.id))
-        queue = self._tree._queue  # noqa: SLF001 - calls of our own go the way of the tree's
         try:
-            outcome = await _in_thread(partial(queue.run, checked))
+            outcome = await _in_thread(partial(self._tree.run, checked))
         except EffectKeyReusedError as error:
             msg = "the operation id was used with other arguments"
             raise MemoryOperationConflictError(msg) from error

@@ -37,6 +37,7 @@ from wenchang.files.values import (
     FileEntry,
     GarbageReport,
     Moved,
+    Outcome,
     PastVersion,
     TreeReport,
     Written,
@@ -280,6 +281,18 @@ class FileTree:
         call = calls.Restore(path=canonical_file(path), version=version, source=source)
         return self._run(call, Written, effect_key)
 
+    def run(self, call: calls.Call) -> Outcome:
+        """Have a call that is none of the above decided and committed as they are; return its outcome.
+
+        For adapters whose harness decides by rules of its own. `call` has been `checked`, which also
+        gave it its effect key. Raises what its `decide` raises, and what every mutation does.
+        """
+        outcome = self._queue.run(call)
+        if not isinstance(outcome, Written | Moved | Deleted):
+            msg = f"the call came to {type(outcome).__name__}, which is no outcome"
+            raise TypeError(msg)
+        return outcome
+
     # --- care ------------------------------------------------------------------------------------
 
     def owner(self) -> str | None:
@@ -328,7 +341,7 @@ class FileTree:
         self._objects.drain()
 
     def _run(self, call: calls.Call, kind: type[_OutcomeT], effect_key: str | None) -> _OutcomeT:
-        outcome = self._queue.run(call.checked(effect_key))
+        outcome = self.run(call.checked(effect_key))
         if not isinstance(outcome, kind):
             msg = f"the call came to {type(outcome).__name__}, not {kind.__name__}"
             raise TypeError(msg)
