@@ -271,6 +271,37 @@ class TestWhoseTree:
         MemoryStore(storage).purge("team", "ada")
         assert keys(storage) == []
 
+    def test_an_empty_root_that_a_cut_off_purge_left_belongs_to_who_writes_next(
+        self, storage, open_tree_on, crash
+    ):
+        """Nothing had told whose the content without a root was, so the purge began a root for it."""
+        open_tree_on(storage)._objects.upload("abc/1/first", b"private", {})
+        storage.fault = lambda m, key: "crash" if (m, key) == ("delete_if_version", ROOT) else None
+        with pytest.raises(crash):
+            MemoryStore(storage).purge("user", "ada")
+        storage.fault = lambda _m, _k: None
+        assert keys(storage) == [ROOT]
+        tree = plant(storage, scope="team")
+        assert MemoryStore(storage).purge("user", "ada") == 0
+        assert tree.read_file("a.md")[1] == "a"
+        assert MemoryStore(storage).purge("team", "ada") == 2
+        assert keys(storage, "") == []
+
+    def test_a_file_that_another_scope_writes_during_a_purge_stays(self, storage, open_tree_on):
+        open_tree_on(storage)._objects.upload("abc/1/first", b"private", {})
+        trees = []
+
+        def write_once(method, key):
+            if method == "delete_if_version" and key != ROOT and not trees:
+                trees.append(None)
+                trees[0] = plant(storage, scope="team")
+
+        storage.fault = write_once
+        assert MemoryStore(storage).purge("user", "ada") == 1
+        assert trees[0].read_file("a.md")[1] == "a"
+        assert MemoryStore(storage).purge("team", "ada") == 2
+        assert keys(storage, "") == []
+
 
 def test_a_tree_of_a_newer_format_is_refused_and_stays(storage, open_tree_on):
     open_tree_on(storage).create("a", "1")

@@ -7,7 +7,7 @@ settled by the commit log first, and nothing is told to any caller before the co
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal
 
@@ -142,7 +142,8 @@ class Committer:
         fresh root that misses it again it is the fault of the one job that needs it.
         """
         objects = self._objects
-        working = Working(state.root, partial(objects.page, state.root), objects.receipts)
+        root = _adopted(state.root, objects.scope)
+        working = Working(root, partial(objects.page, state.root), objects.receipts)
         desk = Desk(working, self._settings, batch.uploads)
         batch.uploads.begin(working.incarnation, working.epoch)
         decisions = []
@@ -294,6 +295,15 @@ class Committer:
                         "timeout", "too many writers at once", outcome="not_applied"
                     )
                 )
+
+
+def _adopted(root: Root, scope: str) -> Root:
+    """Return the root as a tree of this scope changes it: an empty one belongs to who writes next.
+
+    A purge that was cut off leaves an empty root that names the scope it was for. What another writes
+    there must be found by the purge of its own entity, and by that one only.
+    """
+    return replace(root, scope=scope) if scope and root.is_empty else root
 
 
 def _decide_one(desk: Desk, request: Request, decision: _Decision) -> None:

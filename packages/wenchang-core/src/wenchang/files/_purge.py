@@ -14,10 +14,15 @@ from wenchang.files._queue import CommitQueue
 from wenchang.files._root import Root, encode_root, random_name
 from wenchang.files._rules import Desk
 from wenchang.files.errors import TreeStateError
+from wenchang.files.settings import DEFAULT_FILES_SCOPE
 from wenchang.operators import PurgeIncompleteError
 from wenchang.storage.errors import PreconditionFailedError
 
 __all__ = ["purge", "purge_with_root"]
+
+
+class _AnotherOwnerError(Exception):
+    """The tree belongs to an entity of another scope."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +30,12 @@ class _Erase(Care):
     """Empty the tree under a new incarnation."""
 
     above: int
+    only_scope: str | None = None
 
     def decide(self, desk: Desk) -> int:
         """Return the new epoch, which is above that of every object there is."""
+        if self.only_scope not in (None, desk.working.scope or DEFAULT_FILES_SCOPE):
+            raise _AnotherOwnerError
         desk.working.erase(self.above)
         return desk.working.epoch
 
@@ -40,15 +48,18 @@ def purge(objects: Objects, queue: CommitQueue) -> int:
     return delete_useless(objects, referenced, state.root.epoch).deleted
 
 
-def purge_with_root(objects: Objects, queue: CommitQueue, *, max_passes: int) -> int:
+def purge_with_root(
+    objects: Objects, queue: CommitQueue, *, max_passes: int, only_scope: str | None = None
+) -> int:
     """Delete everything under the base, the root last; return how many objects went.
 
-    What a writer uploads or commits meanwhile is left to the next pass, so that no root ever refers
+    With `only_scope` it ends where the root belongs to an entity of another scope: each pass asks
+    anew, in the commit that empties the tree. What a writer uploads or commits meanwhile is left to the next pass, so that no root ever refers
     to what is gone. Raises `PurgeIncompleteError` where something is left after the last pass.
     """
     deleted = 0
     for _ in range(max_passes):
-        if not _empty(objects, queue):
+        if not _empty(objects, queue, only_scope):
             return deleted
         state, referenced = references(objects)
         report = delete_useless(objects, referenced, state.root.epoch, strays=True)
@@ -62,14 +73,19 @@ def purge_with_root(objects: Objects, queue: CommitQueue, *, max_passes: int) ->
     return deleted
 
 
-def _empty(objects: Objects, queue: CommitQueue) -> bool:
-    """Commit an empty root whose epoch is above that of every object; return False without a tree."""
+def _empty(objects: Objects, queue: CommitQueue, only_scope: str | None = None) -> bool:
+    """Commit an empty root whose epoch is above that of every object.
+
+    Return False without a tree, and where it belongs to another scope.
+    """
     keys = [key for key, _ in objects.listed()]
     if objects.raw_root() is None and not keys:
         return False
     newest = max((epoch_of(key) or 0 for key in keys), default=0)
     try:
-        queue.run(_Erase(above=newest))
+        queue.run(_Erase(above=newest, only_scope=only_scope))
+    except _AnotherOwnerError:
+        return False
     except TreeStateError as error:
         if error.reason != "unreadable_root":
             raise

@@ -92,6 +92,11 @@ class Root:
         """The first path of each page."""
         return [ref.first for ref in self.pages]
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it holds nothing that is anybody's: no file, no past state, no receipt."""
+        return not (self.pages or self.receipts or self.receipt_pages)
+
     def page_number(self, path: str) -> int:
         """Return the number of the page that holds the path if any does; 0 without pages."""
         return max(0, bisect_right(self.firsts, path) - 1)

@@ -67,6 +67,7 @@ class Working:
         self._old = root
         self._load = load
         self._load_receipts = load_receipts
+        self.scope = root.scope
         self.incarnation = root.incarnation
         self.epoch = root.epoch
         self.number = root.number

@@ -24,4 +24,4 @@ def purge_entity(
     owner = tree.owner()
     if owner is not None and (owner or DEFAULT_FILES_SCOPE) != scope:
         return 0
-    return tree.purge(remove_root=True, max_passes=max_passes)
+    return tree.purge(remove_root=True, max_passes=max_passes, only_scope=scope)

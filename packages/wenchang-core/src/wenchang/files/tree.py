@@ -302,7 +302,13 @@ class FileTree:
         """
         return self._objects.owner()
 
-    def purge(self, *, remove_root: bool = False, max_passes: int = PURGE_MAX_PASSES) -> int:
+    def purge(
+        self,
+        *,
+        remove_root: bool = False,
+        max_passes: int = PURGE_MAX_PASSES,
+        only_scope: str | None = None,
+    ) -> int:
         """Erase every file, past version and receipt for good; return how many objects went.
 
         The tree is empty at once; its objects are deleted next. Every version token given out
@@ -311,10 +317,13 @@ class FileTree:
 
         With `remove_root` everything under `base` goes, the root last: for an owner who is erased.
         Writers should have stopped. If they keep coming for `max_passes` rounds, it raises
-        `PurgeIncompleteError`; a write that arrives later begins a new tree.
+        `PurgeIncompleteError`; a write that arrives later begins a new tree. With `only_scope` too,
+        files of another scope's entity, which may come meanwhile, stay.
         """
         if remove_root:
-            return purge_with_root(self._objects, self._queue, max_passes=max_passes)
+            return purge_with_root(
+                self._objects, self._queue, max_passes=max_passes, only_scope=only_scope
+            )
         return purge(self._objects, self._queue)
 
     def collect_garbage(self) -> GarbageReport:
