@@ -208,6 +208,17 @@ class TestSearch:
         assert [len(page) for page in pages] == [3, 3, 3, 1, 0]
         assert keys(item for page in pages for item in page) == [f"d{n}" for n in range(10)]
 
+    @pytest.mark.parametrize("wanted", [None, {"n": {"$gte": 0}}])
+    def test_numbers_beyond_every_item_are_taken_as_they_are(self, filled, wanted):
+        total = len(filled.search(("docs",), filter=wanted, limit=1000))
+        assert len(filled.search(("docs",), filter=wanted, limit=10**30)) == total > 1
+        assert filled.search(("docs",), filter=wanted, limit=10**30, offset=10**30) == []
+
+    def test_a_prefix_that_is_longer_than_any_namespace_finds_nothing(self, filled):
+        labels = ("a label of some length",) * 100
+        assert filled.search(labels) == []
+        assert filled.list_namespaces(prefix=labels) == []
+
     def test_a_limit_of_nothing_finds_nothing(self, filled):
         assert filled.search(("docs",), limit=0) == []
 

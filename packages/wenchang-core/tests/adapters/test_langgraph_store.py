@@ -303,6 +303,14 @@ class TestTenants:
         assert object_keys(storage) == []
 
 
+def nested(levels):
+    """Return a mapping of so many levels."""
+    value = {}
+    for _ in range(levels):
+        value = {"in": value}
+    return value
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("value", "kind"),
@@ -314,6 +322,8 @@ class TestRefusals:
             (["a list"], TypeError),
             ({"n": float("nan")}, ValueError),
             ({"n": [float("inf")]}, ValueError),
+            ({"n": ["\ud83d\ude00"]}, ValueError),
+            ({"\ud83d\ude00": 1, "\U0001f600": 2}, ValueError),
             ({"big": "x" * (4 * 1024 * 1024)}, ValueError),
         ],
     )
@@ -329,11 +339,8 @@ class TestRefusals:
         assert object_keys(storage) == []
 
     def test_a_value_nested_too_deeply_is_refused(self, store):
-        value = {}
-        for _ in range(5000):
-            value = {"in": value}
         with pytest.raises(ValueError, match="levels"):
-            store.put(NS, "k", value)
+            store.put(NS, "k", nested(5000))
 
     def test_unpaired_surrogates_survive_in_a_value_and_are_refused_in_a_name(self, store):
         store.put(NS, "k", {"half": "\ud83d", "é": "\0"})
@@ -357,6 +364,7 @@ class TestRefusals:
             SearchOp((), limit=-1),
             SearchOp((), offset=-1),
             SearchOp((), filter={"n": {"$gt": "many"}}),
+            SearchOp((), filter=nested(100_000)),
             GetOp(("a.b",), "k"),
             PutOp(("",), "k", None),
         ],
@@ -409,6 +417,12 @@ class TestRefusals:
         assert not any("secret" in text or "acme" in text or "@items" in text for text in texts)
 
 
+_NAMES = b'"namespace":["users"],"key":"bad","value":{},"format":1'
+_AWARE = b'"created_at":"2026-01-01T00:00:00+00:00","updated_at":"2026-01-01T00:00:00+00:00"'
+STRANGE_WRITER = b'{%b,%b,"min_writer":Infinity}' % (_NAMES, _AWARE)
+NAIVE_TIMES = b'{%b,%b,"min_writer":1}' % (_NAMES, _AWARE.replace(b"+00:00", b""))
+
+
 class TestStoredState:
     def damage(self, storage, store, data):
         store.put(NS, "whole", {"n": 1})
@@ -417,7 +431,17 @@ class TestStoredState:
         storage.put(key, data, {})
 
     @pytest.mark.parametrize(
-        "data", [b"", b"\xff", b"[]", b"{}", b'{"namespace":1,"key":"k","value":{}}', b"[" * 99999]
+        "data",
+        [
+            b"",
+            b"\xff",
+            b"[]",
+            b"{}",
+            b'{"namespace":1,"key":"k","value":{}}',
+            b"[" * 99999,
+            STRANGE_WRITER,
+            NAIVE_TIMES,
+        ],
     )
     def test_a_damaged_item_is_told_of_and_can_be_deleted_or_replaced(
         self, storage, store, caplog, data

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -46,6 +47,8 @@ _AFTER_MARK: Final = ">"
 _HASHED: Final = "%sha256-"
 """Begins the hash of a long name, which cannot be decoded."""
 _MAX_DEPTH: Final = 100
+_SPLIT_PAIR: Final = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+"""Two surrogates that stand for one character, which is what they come back as."""
 
 _STATES: Final[dict[str, str]] = {
     "unreadable": "What is stored of this item cannot be read. It can be deleted or replaced.",
@@ -181,6 +184,11 @@ class Draft:
         try:
             return whole.encode()
         except UnicodeEncodeError:
+            if _SPLIT_PAIR.search(whole):
+                msg = (
+                    "the value holds one character as two surrogates, which JSON cannot tell apart"
+                )
+                raise ValueError(msg) from None
             # An unpaired surrogate survives as an escape, as other stores of JSON keep it.
             return json.dumps(json.loads(whole), separators=(",", ":")).encode()
 
@@ -216,13 +224,18 @@ def decode_item(data: bytes) -> ItemRecord:
         namespace, item, value = found["namespace"], found["key"], found["value"]
         if not (isinstance(item, str) and isinstance(value, dict) and isinstance(namespace, list)):
             raise ItemStateError("unreadable")
+        created_at = datetime.fromisoformat(found["created_at"])
+        updated_at = datetime.fromisoformat(found["updated_at"])
+        if created_at.tzinfo is None or updated_at.tzinfo is None:
+            # They could not be compared with any time of ours.
+            raise ItemStateError("unreadable")
         return ItemRecord(
             namespace=tuple(map(str, namespace)),
             item=item,
             value=value,
-            created_at=datetime.fromisoformat(found["created_at"]),
-            updated_at=datetime.fromisoformat(found["updated_at"]),
+            created_at=created_at,
+            updated_at=updated_at,
             writable=int(found["min_writer"]) <= _FORMAT,
         )
-    except (ValueError, TypeError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
         raise ItemStateError("unreadable") from None

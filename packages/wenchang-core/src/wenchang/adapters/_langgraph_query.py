@@ -31,13 +31,20 @@ def check_bounds(limit: int, offset: int) -> None:
 
 
 def check_filter(wanted: object) -> None:
-    """Raise ValueError for an operator that there is not, TypeError for a filter that is no mapping."""
+    """Raise ValueError for an operator that there is not, TypeError for a filter that is no mapping.
+
+    ValueError too for one nested too deeply to be looked through.
+    """
     if wanted is None:
         return
     if not isinstance(wanted, Mapping):
         msg = f"filter must be a mapping, not {type(wanted).__name__}"
         raise TypeError(msg)
-    _check_operators(list(wanted.values()))
+    try:
+        _check_operators(list(wanted.values()))
+    except RecursionError:
+        msg = "filter has too many levels"
+        raise ValueError(msg) from None
 
 
 def _check_operators(wanted: object) -> None:

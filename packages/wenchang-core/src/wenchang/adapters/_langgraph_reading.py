@@ -22,6 +22,7 @@ from wenchang.adapters._langgraph_items import (
 from wenchang.adapters._langgraph_query import common_prefix, fits, matches
 from wenchang.read_cache import ReadCache
 from wenchang.storage.contract import Storage, StoredObject
+from wenchang.storage.keys import MAX_KEY_BYTES
 
 __all__ = ["ItemReader"]
 
@@ -33,6 +34,8 @@ _LIST_LIMIT: Final = 1_000
 """Keys asked for at a time: what providers give in one request."""
 _READ_AHEAD: Final = 64
 """Items of a search that are read at a time."""
+_EVERYTHING: Final = 1 << 48
+"""More items than any storage holds; numbers above it cannot be counted to."""
 
 
 class ItemReader:
@@ -55,15 +58,15 @@ class ItemReader:
             self._warned_of_query = True
             _logger.warning("this store has no index: the query of a search is not used")
         prefix = namespace_prefix(base, op.namespace_prefix)
-        enough = _LIST_LIMIT if op.filter else min(op.offset + op.limit, _LIST_LIMIT)
+        offset, limit = min(op.offset, _EVERYTHING), min(op.limit, _EVERYTHING)
+        enough = _LIST_LIMIT if op.filter else min(offset + limit, _LIST_LIMIT)
         listed = self._listed(prefix, max(enough, 1))
-        offset = op.offset
         if not op.filter:
             # Nothing has to be read in order to pass over it.
             listed, offset = islice(listed, offset, None), 0
-        records = self._records(listed, _READ_AHEAD if op.filter else min(op.limit, _READ_AHEAD))
+        records = self._records(listed, _READ_AHEAD if op.filter else min(limit, _READ_AHEAD))
         wanted = (record for record in records if matches(record.value, op.filter))
-        for record in islice(wanted, offset, offset + op.limit):
+        for record in islice(wanted, offset, offset + limit):
             yield SearchItem(
                 namespace=record.namespace,
                 key=record.item,
@@ -82,6 +85,9 @@ class ItemReader:
             start = page[-1][0]
 
     def _page(self, prefix: str, start: str | None, limit: int) -> Sequence[tuple[str, str]]:
+        if len(prefix) > MAX_KEY_BYTES:
+            # No key begins with this, and not every storage takes it as a prefix.
+            return ()
         # Looked up by name: a wrapper that forwards attributes has the cheaper listing too.
         list_versions: _VersionListing | None = getattr(self._storage, "list_versions", None)
         if list_versions is not None:

@@ -94,8 +94,8 @@ class WenchangStore(BaseStore):
     caller's context (`langgraph.runtime.get_runtime` works in it). It is the first part of where
     items lie, whatever the namespace; a run without one is refused with `NoTenantError`.
 
-    **Values** are JSON: what would not come back equal (NaN, other types, names that are no str) is
-    refused; a tuple comes back as a list. An item with its names has at most 4 MiB.
+    **Values** are JSON: what would not come back equal (NaN, other types, names that are no str, a
+    character given as two surrogates) is refused; a tuple comes back as a list. An item with its names has at most 4 MiB.
     **Names.** Labels follow LangGraph's rules, keys are any text. Both are kept exactly; together they
     have at most 900 bytes as encoded, a name of more than 60 counting as 56.
 
