@@ -513,6 +513,17 @@ class TestFailures:
         assert not any(word in told for word in ("secret", "s3:", "token", "/srv"))
         assert name in caplog.text
 
+    @pytest.mark.parametrize(
+        ("name", "arguments"), [("read_file", ADDRESS), ("file_read", {"path": "a"})]
+    )
+    def test_what_a_storage_says_of_an_outage_is_logged_and_not_told(self, name, arguments, caplog):
+        outage = BackendUnavailableError("unavailable", "https://bucket.example/secret-key")
+        with caplog.at_level(logging.WARNING):
+            told = call(self.tools(outage), name, arguments)
+        assert json.loads(told)["reason"] == "unavailable"
+        assert "secret" not in told
+        assert "secret" in caplog.text
+
     def test_without_a_failure_function_an_outage_ends_the_run(self):
         with pytest.raises(Exception) as ended:
             run(ask(self.tools(OUTAGE, on_failure=None), script([("read_file", ADDRESS)])))

@@ -20,6 +20,7 @@ from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 from wenchang.adapters._extras import missing_package
 from wenchang.adapters._strict_schemas import strict_form, without_nulls
 from wenchang.errors import (
+    BackendUnavailableError,
     ErrorCategory,
     InvalidArgumentError,
     RecoverableError,
@@ -156,13 +157,21 @@ class _Bound(Generic[_ToolsT]):
             if self.on_failure is None:
                 raise
             if self.on_failure == "tell":
-                payload = self.render(error)
+                payload = self.render(self._without_detail(error))
                 if payload.get("category") == ErrorCategory.INTERNAL:
                     # The line of our own says nothing that the caller sent or the store holds.
                     _logger.exception("tool %s failed with an internal error", self.schema.name)
                 return to_json(payload)
             told = self.on_failure(run, error)
             return await told if inspect.isawaitable(told) else told
+
+    def _without_detail(self, error: Exception) -> Exception:
+        """Return an outage without what the storage said of it, which goes to the log."""
+        if not isinstance(error, BackendUnavailableError):
+            return error
+        # Not every storage is careful with what it says.
+        _logger.warning("tool %s met an outage of the storage", self.schema.name, exc_info=error)
+        return BackendUnavailableError(error.reason, outcome=error.outcome)
 
     def _answer(self, run: ToolContext[Any], text: str) -> str:
         # The caller first: without an identity nothing else about the call matters.
