@@ -11,6 +11,7 @@ from anthropic.tools import ToolError
 from wenchang.adapters import _folders
 from wenchang.adapters.anthropic import WenchangMemoryTool
 from wenchang.core import MemoryStore
+from wenchang.errors import BackendUnavailableError
 from wenchang.files._patience import Patience
 from wenchang.files.composite import CompositeFileBackend
 from wenchang.files.errors import AlreadyExistsError, NotFoundError, VersionConflictError
@@ -18,6 +19,7 @@ from wenchang.files.memory_backend import MemoryFileBackend
 from wenchang.files.policy import TreePolicy
 from wenchang.files.state_backend import StateFileBackend
 from wenchang.identity import Identity, ScopeGrant
+from wenchang.metadata import EPOCH, FileMetadata
 from wenchang.scope import ScopePolicy
 
 
@@ -156,3 +158,46 @@ def test_a_move_never_overwrites():
     with pytest.raises(AlreadyExistsError):
         _folders.move(files, "/a.md", "/b.md")
     assert files.read("/b.md").text == "b"
+
+
+def test_a_refused_rename_of_a_file_that_may_only_be_read_leaves_no_copy(memory, storage):
+    MemoryStore(storage).write_file(
+        "org/press/house/x.md", "x", FileMetadata("", (), frozenset(), EPOCH), None, source="t"
+    )
+    fields = {"old_path": "/memories/org/house/x.md", "new_path": "/memories/user/notes/x.md"}
+    with pytest.raises(ToolError, match="editor"):
+        WenchangMemoryTool(memory).call({"command": "rename", **fields})
+    assert [entry.path for entry in memory.glob("**").entries] == ["/org/house/x.md"]
+
+
+class Vanishing(StateFileBackend):
+    """Others delete the file that is being moved, after it was copied."""
+
+    def delete(self, path, *, version=None, effect_key=None):
+        if path == "/a.md":
+            super().delete(path)
+        return super().delete(path, version=version, effect_key=effect_key)
+
+
+def test_a_file_that_is_deleted_while_it_is_moved_does_not_come_back():
+    files = Vanishing()
+    files.write("/a.md", "first")
+    with pytest.raises(NotFoundError):
+        _folders.move(files, "/a.md", "/b.md")
+    assert files.glob("**").entries == ()
+
+
+class Dark(StateFileBackend):
+    """The answer to the deletion of the file that is being moved is lost."""
+
+    def delete(self, path, *, version=None, effect_key=None):
+        super().delete(path, version=version, effect_key=effect_key)
+        raise BackendUnavailableError("timeout", "lost", outcome="unknown")
+
+
+def test_a_move_whose_end_is_not_known_keeps_the_copy():
+    files = Dark()
+    files.write("/a.md", "first")
+    with pytest.raises(BackendUnavailableError):
+        _folders.move(files, "/a.md", "/b.md")
+    assert files.read("/b.md").text == "first"

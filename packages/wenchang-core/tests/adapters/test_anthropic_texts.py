@@ -234,6 +234,14 @@ class TestInsert:
         )
         assert files.read("/a.md").text == "a\nb\n"
 
+    def test_what_is_shown_of_a_bad_argument_can_be_sent(self, call, files):
+        files.write("/a.md", "a\nb\n")
+        for answer in (
+            call("insert", path=A, insert_line="\ud800", insert_text="x"),
+            call("view", path=A, view_range="\ud800"),
+        ):
+            assert b"\\ud800" in failed(answer).encode()
+
     def test_a_missing_file(self, call):
         assert failed(call("insert", path=A, insert_line=0, insert_text="x")) == (
             "The path /memories/a.md does not exist. Please provide a valid path."

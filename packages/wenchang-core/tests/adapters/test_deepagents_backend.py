@@ -193,13 +193,27 @@ class TestGrep:
         assert "Argument pattern is invalid" in error
         assert "no look-around and no back-references" in error
 
-    def test_files_that_are_no_text_are_named_beside_what_was_found(self, storage, on_store):
+    def test_files_that_are_no_text_are_named_where_nothing_was_found(self, storage, on_store):
         on_store.write("/a.md", "hit")
         on_store.write("/b.md", "other")
         spoil(storage, b"other")
-        found = same_agent_of(StoreFileBackends(storage).of("acme")).grep("hit")
-        assert [m["path"] for m in found.matches] == ["/a.md"]
+        found = same_agent_of(StoreFileBackends(storage).of("acme")).grep("other")
         assert found.error == "Not searched, because they are not text: /memories/b.md"
+        assert found.matches is None
+
+    def test_beside_a_file_that_is_no_text_hits_keep_their_place_in_a_composite(
+        self, storage, on_store
+    ):
+        on_store.write("/a.md", "hit")
+        on_store.write("/b.md", "other")
+        spoil(storage, b"other")
+        drafts = StateFileBackend()
+        drafts.write("/c.md", "hit")
+        memories = same_agent_of(StoreFileBackends(storage).of("acme"))
+        mounted = CompositeBackend(default=WenchangBackend(drafts), routes={"/memories/": memories})
+        found = mounted.grep("hit")
+        assert sorted(m["path"] for m in found.matches) == ["/c.md", "/memories/a.md"]
+        assert (found.error, found.truncated) == (None, True)
 
 
 def spoil(storage, content):
@@ -334,6 +348,24 @@ class TestDeleting:
         assert error.endswith("two\n")
         assert backend.delete("/a.md").path == "/a.md"
         assert "/memories/a.md" in backend.delete("/a.md").error
+
+    def test_what_another_puts_in_the_place_of_a_file_that_was_read_stays(self, files):
+        class Recreated(CompositeFileBackend):
+            """A colleague deletes the file before the call, and makes it anew after its refusal."""
+
+            def delete(self, path, *, version=None, effect_key=None):
+                super().delete(path)
+                try:
+                    return super().delete(path, version=version, effect_key=effect_key)
+                finally:
+                    super().write(path, "theirs\n")
+
+        meddled = Recreated(files, {})
+        backend = WenchangBackend(meddled, display_prefix="/memories")
+        meddled.write("/a.md", "one\n")
+        backend.read("/a.md")
+        assert "/memories/a.md" in backend.delete("/a.md").error
+        assert meddled.read("/a.md").text == "theirs\n"
 
     def test_a_file_that_was_never_read(self, backend, any_files):
         any_files.write("/a.md", "one\n")

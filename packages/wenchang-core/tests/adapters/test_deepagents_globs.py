@@ -10,6 +10,7 @@ pytest.importorskip("deepagents", reason="the extra deepagents is not installed 
 
 from deepagents.backends.utils import InvalidGlobPatternError, compile_grep_include_glob
 
+from wenchang.adapters import _deepagents_globs
 from wenchang.adapters._deepagents_globs import MAX_ALTERNATIVES, accepting
 from wenchang.files.errors import InvalidArgumentError
 
@@ -107,3 +108,12 @@ def test_no_pattern_takes_long(pattern):
     for _ in range(20):
         accept("/" + "a" * 250)
         accept("/" + "a/" * 150 + "a")
+
+
+def test_a_pattern_that_takes_too_long_over_many_files_is_refused(monkeypatch):
+    """This one would take some 20 minutes for the 10,000 files that one call may look at."""
+    monkeypatch.setattr(_deepagents_globs, "MATCHING_SECONDS", 0.05)
+    accept = accepting("{,}" * 6 + "*" + "a" * 90 + "b", "", argument="pattern")
+    with pytest.raises(InvalidArgumentError, match="takes too long to match"):
+        for _ in range(100):
+            accept("/" + "a" * 200)

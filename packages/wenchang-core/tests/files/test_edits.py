@@ -80,3 +80,10 @@ def test_a_hundred_thousand_replacements_are_the_most_over_all_edits():
 def test_a_text_of_equal_letters_is_counted_in_linear_time():
     text = "a" * 200_000
     assert count_occurrences(text, "a" * 100_000) == 100_001
+
+
+def test_replacements_that_would_fill_the_memory_are_refused_before_they_are_made():
+    everywhere = Edit(old_text="a", new_text="b" * 1_000_000, replace_all=True)
+    with pytest.raises(LimitExceededError) as refused:
+        apply_edits("a.md", "a" * MAX_REPLACEMENTS, [everywhere])
+    assert (refused.value.limit, refused.value.value) == ("maxFileBytes", 10**11)

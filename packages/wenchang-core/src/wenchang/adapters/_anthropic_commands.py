@@ -291,6 +291,8 @@ def _text(value: object, name: str) -> str:
 def _echo(value: object) -> str:
     """Return a bad argument for an error text, bounded."""
     text = value if isinstance(value, str) else repr(value)
+    # An unpaired surrogate could not be sent.
+    text = text[: _ECHOED_CHARS + 1].encode(errors="backslashreplace").decode()
     return text if len(text) <= _ECHOED_CHARS else text[:_ECHOED_CHARS] + "…"
 
 

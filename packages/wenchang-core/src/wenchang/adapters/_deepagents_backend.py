@@ -150,16 +150,17 @@ class FilesBackend(BackendProtocol):
                 accept=accept,
                 limit=max_count,
             )
-            unreadable = ", ".join(map(at.shown, found.unreadable))
+            if found.unreadable and not found.matches:
+                unreadable = ", ".join(map(at.shown, found.unreadable))
+                return GrepResult(error=f"Not searched, because they are not text: {unreadable}")
+            # Never an error beside matches: a composite of deepagents passes both on as they are,
+            # with paths that lack its prefix and so escape its permissions.
             return GrepResult(
-                error=f"Not searched, because they are not text: {unreadable}"
-                if unreadable
-                else None,
                 matches=[
                     {"path": match.path, "line": match.line, "text": match.text}
                     for match in found.matches
                 ],
-                truncated=found.truncated,
+                truncated=found.truncated or bool(found.unreadable),
             )
 
         return self._returned(_OF_FOLDERS, call, lambda error: GrepResult(error=error))
@@ -207,6 +208,10 @@ class FilesBackend(BackendProtocol):
             try:
                 at.files.delete(wanted, version=version, effect_key=key)
             except NotFoundError:
+                if version is not None and not at.is_folder(wanted):
+                    # Gone. What another puts in its place from now on was never seen.
+                    at.seen.forget(at.agent, wanted)
+                    raise
                 # A folder, or nothing: then this raises the same.
                 _folders.remove(at.files, wanted, effect_key=at.call.effect_key("remove", wanted))
             except (VersionConflictError, EffectKeyReusedError) as error:

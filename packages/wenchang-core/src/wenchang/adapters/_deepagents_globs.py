@@ -6,11 +6,12 @@ with a dot matches only where its part of the pattern does, so `**` does not go 
 is refused. What is left of a pattern, name by name, is what `wenchang.files.globs` takes.
 
 Matching costs at most the product of the lengths of pattern and path, for each of at most 64
-alternatives: patterns come from models.
+alternatives, and one call may take so much time for it: patterns come from models.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -21,10 +22,12 @@ from wenchang.files.errors import InvalidArgumentError
 from wenchang.files.globs import MAX_PATTERN_CHARS, Glob, compile_glob
 from wenchang.files.paths import is_below, name_of
 
-__all__ = ["MAX_ALTERNATIVES", "accepting"]
+__all__ = ["MATCHING_SECONDS", "MAX_ALTERNATIVES", "accepting"]
 
 MAX_ALTERNATIVES: Final = 64
 """Patterns that the braces of one may stand for."""
+MATCHING_SECONDS: Final = 10.0
+"""Time of the processor that one call may spend on matching; what is no attack takes far less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +48,8 @@ _Parts: TypeAlias = tuple[_Name | None, ...]
 def accepting(pattern: str, folder: str, *, argument: str) -> Accept:
     """Return the predicate on absolute paths for a pattern applied to a canonical folder.
 
-    Raises `InvalidArgumentError` that names `argument` and the rule that the pattern breaks.
+    Raises `InvalidArgumentError` that names `argument` and the rule that the pattern breaks; the
+    predicate does once it has taken `MATCHING_SECONDS`.
     """
     if not isinstance(pattern, str):
         raise InvalidArgumentError(argument, "it must be text")
@@ -65,7 +69,20 @@ def accepting(pattern: str, folder: str, *, argument: str) -> Accept:
         parts = () if nowhere else _compiled(plain, argument, names_only=names_only)
         alternatives.append(parts)
 
+    spent = 0.0
+
     def accept(path: str) -> bool:
+        nonlocal spent
+        if spent > MATCHING_SECONDS:
+            raise InvalidArgumentError(
+                argument, "it takes too long to match; use fewer alternatives and fewer *"
+            )
+        started = time.thread_time()
+        accepted = matches(path)
+        spent += time.thread_time() - started
+        return accepted
+
+    def matches(path: str) -> bool:
         inside = path.removeprefix("/")
         if names_only or inside == folder:
             names = [name_of(inside)]

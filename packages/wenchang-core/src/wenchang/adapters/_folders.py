@@ -6,8 +6,10 @@ in the middle leaves some of the files where they were, and none is ever lost.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Final, Protocol, runtime_checkable
 
+from wenchang.errors import BackendUnavailableError, WenchangError
 from wenchang.files._patience import Patience
 from wenchang.files.backend import BackendEntry, FileBackend
 from wenchang.files.errors import (
@@ -121,23 +123,38 @@ def _check_free(files: FileBackend, target: str) -> None:
 
 
 def _move_file(files: FileBackend, source: str, target: str) -> None:
-    """Copy, then delete the very version that was copied; one that has changed is copied again."""
+    """Copy, then delete the very version that was copied; one that has changed is copied again.
+
+    Where it cannot be deleted the copy is taken back. After an outage it stays: the source may be gone.
+    """
     deadline = PATIENCE.deadline()
     version: str | None = None
     attempt = 0
-    while True:
-        window = files.read(source, 0, EVERY_LINE)
-        if version is None:
-            version = files.write(target, window.text, create_only=True).version
-        else:
-            version = files.write(target, window.text, version=version).version
-        try:
-            files.delete(source, version=window.version or None)
-        except VersionConflictError:
-            if PATIENCE.is_over(deadline):
-                files.delete(target, version=version or None)
-                raise
-            PATIENCE.pause(attempt, deadline)
-            attempt += 1
-        else:
-            return
+    try:
+        while True:
+            window = files.read(source, 0, EVERY_LINE)
+            if version is None:
+                version = files.write(target, window.text, create_only=True).version
+            else:
+                version = files.write(target, window.text, version=version).version
+            try:
+                files.delete(source, version=window.version or None)
+            except VersionConflictError:
+                if PATIENCE.is_over(deadline):
+                    raise
+                PATIENCE.pause(attempt, deadline)
+                attempt += 1
+            else:
+                return
+    except BackendUnavailableError:
+        raise
+    except WenchangError:
+        if version is not None:
+            _take_back(files, target, version)
+        raise
+
+
+def _take_back(files: FileBackend, path: str, version: str) -> None:
+    """Delete a copy unless another has changed it since."""
+    with suppress(NotFoundError, VersionConflictError):
+        files.delete(path, version=version or None)

@@ -43,8 +43,8 @@ class _Recent(Generic[_T]):
 class SeenVersions:
     """Versions by agent and path, bounded, for any number of threads.
 
-    To forget one is safe: the agent's next change of the file is then made only if there is no file,
-    and otherwise refused with the file's current text.
+    To forget one is safe for a write: it is then made only if there is no file, and otherwise refused
+    with the file's current text. A delete is made as of a file that was never read.
     """
 
     def __init__(self, kept: int = KEPT) -> None:

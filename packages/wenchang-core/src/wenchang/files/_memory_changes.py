@@ -12,7 +12,12 @@ from wenchang.files._effects import Effect, is_recorded
 from wenchang.files._memory_view import MemoryView, OvertakenError
 from wenchang.files._patience import Patience
 from wenchang.files.backend import FileChange, FileRemoval, absolute
-from wenchang.files.errors import FileToolError, LimitExceededError, TreeStateError
+from wenchang.files.errors import (
+    FileToolError,
+    LimitExceededError,
+    TreeStateError,
+    VersionConflictError,
+)
 from wenchang.metadata import EPOCH, FileMetadata
 from wenchang.records import FileState, MemoryFile
 
@@ -79,7 +84,10 @@ class MemoryChanges:
         except FileToolError as error:
             if effect is not None and state is not None and is_recorded(error):
                 held = self._view.text_at(path, state)
-                self._save(key, held, state, (effect.key, effect.record(error)))
+                saved = self._save(key, held, state, (effect.key, effect.record(error)))
+                if isinstance(error, VersionConflictError):
+                    # The record itself made a version; the caller has to go on from that one.
+                    raise VersionConflictError(error.path, saved.version, error.content) from None
             raise
         same = state is not None and self._holds(path, state, text)
         # What is recorded has no version: only the answer to the write, which holds the record, tells it.

@@ -13,6 +13,9 @@ __all__ = ["MAX_EDITS", "MAX_REPLACEMENTS", "Edit", "apply_edits", "count_occurr
 MAX_EDITS: Final = 20
 MAX_REPLACEMENTS: Final = 100_000
 """Replacements in one call, summed over its edits."""
+_MAX_EDITED_CHARS: Final = 16 * 1024 * 1024
+"""What edits may make a text grow to, more than any file can hold: many long replacements of few
+characters would fill the memory before the limit of the files is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +32,8 @@ def apply_edits(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, int]:
 
     Returns the new text and the number of replacements. Raises `InvalidArgumentError` for 0 or more
     than 20 edits or an empty `old_text`, `EditMatchError` (with the edit's index and the occurrences
-    found) and `LimitExceededError` above 100,000 replacements; then nothing is applied.
+    found) and `LimitExceededError` above 100,000 replacements or for a text that would grow to more
+    than any file can hold; then nothing is applied.
     """
     if not 1 <= len(edits) <= MAX_EDITS:
         raise InvalidArgumentError("edits", f"a call takes 1 to {MAX_EDITS} edits")
@@ -53,6 +57,9 @@ def apply_edits(path: str, text: str, edits: Sequence[Edit]) -> tuple[str, int]:
                 f"The edits would replace more than {MAX_REPLACEMENTS} occurrences. "
                 "Rewrite the file with file_write instead.",
             )
+        grown = count * (len(edit.new_text) - len(edit.old_text))
+        if grown > 0 and len(text) + grown > _MAX_EDITED_CHARS:
+            raise LimitExceededError("maxFileBytes", len(text) + grown, _MAX_EDITED_CHARS)
         text = text.replace(edit.old_text, edit.new_text)
     return text, total
 

@@ -11,6 +11,7 @@ from wenchang.files.errors import (
     InvalidArgumentError,
     LimitExceededError,
     NotFoundError,
+    VersionConflictError,
 )
 from wenchang.files.memory_backend import MemoryFileBackend
 from wenchang.identity import Identity, ScopeGrant
@@ -131,3 +132,16 @@ def test_receipts_give_way_to_a_long_description(store, files):
     store.write_file(key, "y", long, store.read_file(key).version, source="t")
     assert store.file_state(key).receipts == ()
     assert store.read_file(key).metadata.description == "d" * 4880
+
+
+def test_the_version_that_a_recorded_conflict_tells_is_the_one_to_go_on_from(store, files):
+    """The record is a write and makes a version; told the one before it, no caller ever got through."""
+    path = "/user/notes/a.md"
+    first = files.write(path, "one").version
+    files.write(path, "two")
+    with pytest.raises(VersionConflictError) as refused:
+        files.write(path, "mine", version=first, effect_key="call-1")
+    assert refused.value.content == "two"
+    assert refused.value.version == files.read(path).version
+    files.write(path, "merged", version=refused.value.version, effect_key="call-2")
+    assert store.read_file("user/ada/notes/a.md").content == "merged"
