@@ -540,6 +540,11 @@ class TestFailures:
         tools = self.tools(OUTAGE, on_failure=tell_later if awaits else tell)
         assert call(tools, "read_file", ADDRESS) == "sorry: BackendUnavailableError"
 
+    @pytest.mark.parametrize("meant", ["raise", "", 7])
+    def test_what_is_no_way_to_fail_is_refused_before_there_is_a_failure(self, meant):
+        with pytest.raises(ValueError, match="on_failure"):
+            self.tools(OUTAGE, on_failure=meant)
+
     def test_a_refusal_does_not_go_to_the_failure_function(self, storage):
         tools = memory_function_tools(memory_of(storage), on_failure=None)
         assert json.loads(call(tools, "read_file", ADDRESS))["error"] == "NotFoundError"

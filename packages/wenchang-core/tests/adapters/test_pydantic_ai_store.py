@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -40,6 +41,7 @@ from pydantic_ai_harness.memory import (
 from wenchang.adapters.pydantic_ai import WenchangMemoryStore
 from wenchang.errors import BackendUnavailableError
 from wenchang.files.limits import TreeLimits
+from wenchang.files.policy import TreePolicy
 from wenchang.files.store_backend import StoreFileBackend, StoreFileBackends
 from wenchang.storage.filesystem import FilesystemStorage
 from wenchang.storage.memory import InMemoryStorage
@@ -448,6 +450,22 @@ class TestOurs:
             )
 
         assert [match.path for match in run(work()).matches] == ["a/one.md"]
+
+    def test_a_search_keeps_no_more_of_the_files_than_it_looks_at(self, storage):
+        written = StoreFileBackend(storage, tenant="acme")
+        for number in range(30):
+            written.write(f"/notes/{number}.md", "tea" + "x" * 1_000_000)
+        policy = TreePolicy(content_cache_bytes=1, parallel=2)
+        store = WenchangMemoryStore(StoreFileBackends(storage, policy=policy).of("acme"))
+        bounds = {"limit": 9, "max_files": 30, "max_chars": 99, "max_file_chars": 99}
+        tracemalloc.start()
+        try:
+            found = run(store.search("notes/", "tea", **bounds))
+            _, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert (found.scanned, found.truncated) == (30, True)
+        assert most < 15_000_000
 
     def test_an_outage_says_that_nothing_was_changed(self, storage):
         class Down:

@@ -139,6 +139,12 @@ class _Bound(Generic[_ToolsT]):
     render: Callable[[Exception], Mapping[str, Any]]
     on_failure: OnFailure
 
+    def __post_init__(self) -> None:
+        """Refuse an `on_failure` that would itself fail, once there is a failure."""
+        if self.on_failure not in ("tell", None) and not callable(self.on_failure):
+            msg = 'on_failure must be "tell", a function, or None'
+            raise ValueError(msg)
+
     def tool(self) -> FunctionTool:
         """Return it for the SDK."""
         return FunctionTool(

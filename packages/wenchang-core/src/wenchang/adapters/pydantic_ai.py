@@ -184,9 +184,9 @@ class WenchangMemoryStore:
 
         def read(snapshot: Snapshot) -> tuple[list[tuple[str, str]], bool]:
             found = _direct_files(snapshot, prefix, max_files + 1)
-            texts = [(entry.path, text) for entry, text in _texts(snapshot, found[:max_files])]
-            cut = len(found) > max_files or any(len(text) > max_file_chars for _, text in texts)
-            return [(path, text[:max_file_chars]) for path, text in texts], cut
+            texts = list(_beginnings(snapshot, found[:max_files], max_file_chars))
+            cut = len(found) > max_files or any(longer for *_, longer in texts)
+            return [(path, text) for path, text, _ in texts], cut
 
         files, cut = await _in_thread(partial(self._tree.view, read))
         result = await lexical_search(
@@ -297,17 +297,19 @@ def _direct_files(snapshot: Snapshot, prefix: str, most: int) -> list[FileEntry]
     return found
 
 
-def _texts(snapshot: Snapshot, entries: list[FileEntry]) -> Iterator[tuple[FileEntry, str]]:
-    """Read files side by side; where one is damaged, the others without it."""
-    try:
-        return iter(list(snapshot.read_many(entries)))
-    except TreeStateError:
-        return _readable(snapshot, entries)
+def _beginnings(
+    snapshot: Snapshot, entries: list[FileEntry], most: int
+) -> Iterator[tuple[str, str, bool]]:
+    """Yield path and first characters of files, and whether there are more; without damaged ones.
 
-
-def _readable(snapshot: Snapshot, entries: list[FileEntry]) -> Iterator[tuple[FileEntry, str]]:
-    for entry in entries:
+    They are read side by side, and no more whole texts are kept than are read at a time.
+    """
+    at = 0
+    while at < len(entries):
         try:
-            yield entry, snapshot.read(entry)
+            for entry, text in snapshot.read_many(entries[at:]):
+                at += 1
+                yield entry.path, text[:most], len(text) > most
         except TreeStateError:
-            continue
+            # The damaged one is the first that was not yielded.
+            at += 1
