@@ -420,10 +420,10 @@ class MemoryStore:
             self._listings.erase(scope, entity_id)
 
     def export(self, scope: str, entity_id: str) -> tuple[ExportedObject, ...]:
-        """Return every object of an entity, undecoded and in key order, all at once.
+        """Return every object of an entity's memory, undecoded and in key order, all at once.
 
-        See `export_iter` for entities that do not fit into memory. ValueError and TypeError for
-        arguments.
+        Its file tree (`wenchang.files`) is not among them, though `purge` erases it. See
+        `export_iter` for what does not fit at once. ValueError and TypeError for arguments.
         """
         return tuple(self.export_iter(scope, entity_id))
 
