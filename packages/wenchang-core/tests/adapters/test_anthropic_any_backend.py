@@ -30,6 +30,11 @@ def memory(storage):
     return MemoryFileBackend(MemoryStore(storage), identity, policy, source="tool")
 
 
+@pytest.fixture
+def files_of_acme(stores):
+    return stores.of("acme")
+
+
 @pytest.fixture(params=["state", "memory", "mounts"])
 def files(request, files, memory):
     if request.param == "state":
@@ -201,3 +206,19 @@ def test_a_move_whose_end_is_not_known_keeps_the_copy():
     with pytest.raises(BackendUnavailableError):
         _folders.move(files, "/a.md", "/b.md")
     assert files.read("/b.md").text == "first"
+
+
+@pytest.mark.parametrize("mounted", [True, False])
+def test_a_repeated_deletion_of_a_folder_leaves_what_others_put_there_since(files_of_acme, mounted):
+    files = CompositeFileBackend(StateFileBackend(), {"/user": files_of_acme} if mounted else {})
+    for name in "ab":
+        files.write(f"/user/notes/{name}.md", "old")
+    _folders.remove(files, "/user/notes", effect_key="call-1")
+    assert files.glob("**").entries == ()
+    with pytest.raises(NotFoundError):
+        _folders.remove(files, "/user/notes", effect_key="call-1")
+    files.write("/user/notes/a.md", "theirs")
+    _folders.remove(files, "/user/notes", effect_key="call-1")
+    assert files.read("/user/notes/a.md").text == "theirs"
+    _folders.remove(files, "/user/notes", effect_key="call-2")
+    assert files.glob("**").entries == ()

@@ -6,6 +6,7 @@ in the middle leaves some of the files where they were, and none is ever lost.
 
 from __future__ import annotations
 
+import hashlib
 from contextlib import suppress
 from typing import Final, Protocol, runtime_checkable
 
@@ -47,13 +48,17 @@ class _Moves(Protocol):
 
 
 def remove(files: FileBackend, path: str, *, effect_key: str | None = None) -> None:
-    """Delete a folder with all beneath; `NotFoundError` where nothing is."""
+    """Delete a folder with all beneath; `NotFoundError` where nothing is.
+
+    Where it is done file by file each file has a key of its own, made from `effect_key`: a repeated call
+    leaves what others have put there since, and is a `NotFoundError` where they have put nothing.
+    """
     if isinstance(files, _Removes):
         files.remove(path, effect_key=effect_key)
         return
     entries = files.glob("**", path).entries
     # A pass that found nothing to delete ends it: others were quicker, and may go on writing.
-    while sum(_delete(files, entry.path) for entry in entries):
+    while sum(_delete(files, entry.path, effect_key) for entry in entries):
         entries = _beneath(files, path)
 
 
@@ -97,13 +102,15 @@ def _cleared(files: FileBackend, entry: BackendEntry) -> bool:
     return True
 
 
-def _delete(files: FileBackend, path: str) -> bool:
-    """Delete a file; tell whether it was there."""
+def _delete(files: FileBackend, path: str, effect_key: str | None = None) -> bool:
+    """Delete a file; tell whether this call did."""
+    key = None
+    if effect_key is not None:
+        key = hashlib.sha256(f"{effect_key}\n{path}".encode()).hexdigest()
     try:
-        files.delete(path)
+        return not files.delete(path, effect_key=key).replayed
     except NotFoundError:
         return False
-    return True
 
 
 def _beneath(files: FileBackend, path: str) -> tuple[BackendEntry, ...]:
