@@ -13,6 +13,7 @@ import pytest
 from wenchang.core import MemoryStore, PurgeIncompleteError
 from wenchang.errors import BackendUnavailableError
 from wenchang.files.accounts import FileAccounts
+from wenchang.files.erasure import purge_entity
 from wenchang.files.errors import NotFoundError, TreeStateError, VersionConflictError
 from wenchang.files.policy import HistoryPolicy
 from wenchang.files.settings import FileSettings
@@ -301,6 +302,35 @@ class TestWhoseTree:
         assert trees[0].read_file("a.md")[1] == "a"
         assert MemoryStore(storage).purge("team", "ada") == 2
         assert keys(storage, "") == []
+
+
+def test_two_purges_at_once_both_end_and_leave_nothing(begin):
+    storage, _ = begin()
+    others = []
+
+    def purge_once(method, key):
+        if (method, key) == ("put_if_version", ROOT):
+            others.append("due")
+        elif others == ["due"] and (method, key) == ("get", ROOT):
+            others.append(MemoryStore(storage.inner).purge("user", "ada"))
+
+    storage.fault = purge_once
+    assert MemoryStore(storage).purge("user", "ada") == 2
+    assert len(others) == 2
+    assert keys(storage, "") == []
+
+
+@pytest.mark.parametrize("entity", ["ada/{}", "ada/", "", "..", "ada\\x", "\ud83d"])
+def test_what_is_no_entity_id_reaches_no_tree(entity):
+    """With a slash it would be a part of another one's tree."""
+    storage = InMemoryStorage()
+    tree = plant(storage)
+    wanted = entity.format(keys(storage)[0].split("/")[2])
+    with pytest.raises(ValueError, match="entity"):
+        purge_entity(storage, "user", wanted)
+    with pytest.raises(ValueError, match="entity"):
+        FileAccounts(storage).tree(wanted)
+    assert tree.read_file("a.md")[1] == "a"
 
 
 def test_a_tree_of_a_newer_format_is_refused_and_stays(storage, open_tree_on):

@@ -61,7 +61,13 @@ def purge_with_root(
     for _ in range(max_passes):
         if not _empty(objects, queue, only_scope):
             return deleted
-        state, referenced = references(objects)
+        try:
+            state, referenced = references(objects)
+        except TreeStateError as error:
+            if error.reason != "absent":
+                raise
+            # Another purge was faster; the next pass sees what is left.
+            continue
         report = delete_useless(objects, referenced, state.root.epoch, strays=True)
         deleted += report.deleted
         settled = state.version is not None and not report.referenced and not report.kept

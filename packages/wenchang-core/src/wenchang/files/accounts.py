@@ -15,6 +15,7 @@ from wenchang.files.limits import TreeLimits
 from wenchang.files.policy import TreePolicy
 from wenchang.files.settings import FileSettings
 from wenchang.files.tree import FileTree
+from wenchang.paths import segment_problem
 from wenchang.storage.contract import Storage
 
 __all__ = ["FILES_PREFIX", "FileAccounts", "account_base"]
@@ -32,7 +33,14 @@ def _now() -> datetime:
 
 
 def account_base(entity: str) -> str:
-    """Return the key prefix under which the tree of an account lies."""
+    """Return the key prefix under which the tree of an account lies.
+
+    ValueError for what is no entity id: with a slash in it one account would lie within another.
+    """
+    problem = segment_problem(entity)
+    if problem is not None:
+        msg = f"entity {problem}"
+        raise ValueError(msg)
     return f"{FILES_PREFIX}/{entity}"
 
 
@@ -74,7 +82,7 @@ class FileAccounts:
     def tree(self, entity: str) -> FileTree:
         """Return the tree of an account, under the limits that are in force for it now.
 
-        Raises ValueError where `max_depth_of` gives a depth that is none.
+        Raises ValueError for what is no entity id, and where `max_depth_of` gives a depth that is none.
         """
         limits = self._limits(entity)
         if self._process != os.getpid():

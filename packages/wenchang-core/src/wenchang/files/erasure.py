@@ -17,8 +17,8 @@ def purge_entity(
     """Erase the file tree of an entity as `FileTree.purge` does; return how many objects went.
 
     Nothing happens to a tree that belongs to an entity of the same id in another scope; a tree that
-    names no scope belongs to `user`. Without a tree it costs three requests. Raises what
-    `FileTree.purge` raises with `remove_root`.
+    names no scope belongs to `user`. Without a tree it costs three requests. Raises ValueError for what
+    is no entity id, and what `FileTree.purge` raises with `remove_root`.
     """
     tree = FileTree(storage, account_base(entity_id), scope=scope)
     owner = tree.owner()
