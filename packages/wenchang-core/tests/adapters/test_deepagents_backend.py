@@ -17,7 +17,7 @@ from wenchang.adapters._deepagents_desk import MAX_EXCERPT_CHARS
 from wenchang.adapters._seen import SeenVersions
 from wenchang.adapters.deepagents import TenantBackend, WenchangBackend
 from wenchang.files.composite import CompositeFileBackend
-from wenchang.files.errors import InvalidArgumentError
+from wenchang.files.errors import InvalidArgumentError, NotFoundError
 from wenchang.files.limits import TreeLimits
 from wenchang.files.state_backend import StateFileBackend
 from wenchang.files.store_backend import StoreFileBackend, StoreFileBackends
@@ -250,6 +250,21 @@ class TestWriting:
         assert backend.write("/a.md", "merged\n").error is None
         assert backend.write("/a.md", "again\n").error is None
         assert any_files.read("/a.md").text == "again\n"
+
+    def test_a_file_that_became_a_folder_since_it_was_read_is_told_as_one(self, backend, any_files):
+        any_files.write("/a", "one\n")
+        version = any_files.read("/a").version
+        backend.read("/a")
+        any_files.delete("/a")
+        any_files.write("/a/b.md", "theirs\n")
+        assert "/memories/a was deleted since you read it" in backend.write("/a", "mine\n").error
+        assert "There is a folder at /memories/a" in backend.write("/a", "mine\n").error
+        for change in (
+            lambda: any_files.write("/a", "x", version=version),
+            lambda: any_files.edit("/a", "x", "y", version=version),
+        ):
+            with pytest.raises(NotFoundError, match="/a is a folder, not a file"):
+                change()
 
     def test_what_the_file_holds_already_is_written_whoever_wrote_it(self, backend, any_files):
         any_files.write("/a.md", "same\n")

@@ -35,7 +35,7 @@ from wenchang.files.backend import (
     relocated,
     to_file,
 )
-from wenchang.files.errors import NotFoundError, TreeStateError
+from wenchang.files.errors import InvalidArgumentError, NotFoundError, TreeStateError
 from wenchang.files.limits import TreeLimits
 from wenchang.files.listing import check_folder
 from wenchang.files.policy import HistoryPolicy, TreePolicy
@@ -232,7 +232,7 @@ class StoreFileBackend:
                 wanted, content, version, effect_key=effect_key, source=self._source
             )
 
-        return _change(_placed(write))
+        return _change(_placed(lambda: _of_a_file(wanted, version, write)))
 
     def edit(
         self,
@@ -246,13 +246,13 @@ class StoreFileBackend:
     ) -> FileChange:
         """See `FileBackend`."""
         wanted, edit = to_edit(path, old, new, replace_all=replace_all)
-        return _change(
-            _placed(
-                lambda: self._tree.edit(
-                    wanted, [edit], version, effect_key=effect_key, source=self._source
-                )
+
+        def change() -> Written:
+            return self._tree.edit(
+                wanted, [edit], version, effect_key=effect_key, source=self._source
             )
-        )
+
+        return _change(_placed(lambda: _of_a_file(wanted, version, change)))
 
     def delete(
         self, path: str, *, version: str | None = None, effect_key: str | None = None
@@ -354,6 +354,16 @@ def _change(written: Written) -> FileChange:
         replayed=written.replayed,
         previous=written.previous,
     )
+
+
+def _of_a_file(path: str, version: str | None, call: Callable[[], Written]) -> Written:
+    """Call; a version of what is a folder by now is of a file that is gone, and no bad argument here."""
+    try:
+        return call()
+    except InvalidArgumentError as error:
+        if error.argument != "version" or not isinstance(version, str) or not version:
+            raise
+        raise NotFoundError(path, f"{path} is a folder, not a file.") from error
 
 
 def _placed(call: Callable[[], _T], path: str = "") -> _T:
