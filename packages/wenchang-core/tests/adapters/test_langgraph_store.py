@@ -18,7 +18,14 @@ pytest.importorskip("langgraph", reason="the extra langgraph is not installed he
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime, get_runtime
-from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    InvalidNamespaceError,
+    ListNamespacesOp,
+    PutOp,
+    SearchOp,
+)
 
 from wenchang.adapters.langgraph import ItemConflictError, ItemStateError, WenchangStore
 from wenchang.errors import BackendUnavailableError
@@ -384,6 +391,7 @@ class TestRefusals:
             PutOp(NS, "k", "text"),
             SearchOp((), limit="5"),
             SearchOp((), filter=["n"]),
+            ListNamespacesOp(max_depth="5"),
         ],
     )
     def test_wrong_types_are_refused_before_any_change(self, storage, store, op):

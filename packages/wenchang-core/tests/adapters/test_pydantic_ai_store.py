@@ -357,6 +357,10 @@ class TestOurs:
         with pytest.raises(TypeError):
             WenchangMemoryStore(InMemoryStorage())
 
+    def test_a_source_that_is_too_long_is_told_to_the_application(self, storage):
+        with pytest.raises(ValueError, match="source"):
+            WenchangMemoryStore(StoreFileBackend(storage, tenant="acme"), source="x" * 101)
+
     def test_metadata_of_writes_is_not_promised(self, storage):
         assert not isinstance(ours(storage), MetadataMemoryStore)
 

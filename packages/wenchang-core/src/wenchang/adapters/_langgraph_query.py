@@ -8,7 +8,15 @@ from typing import Any, Final
 
 from langgraph.store.base import MatchCondition
 
-__all__ = ["check_bounds", "check_conditions", "check_filter", "common_prefix", "fits", "matches"]
+__all__ = [
+    "check_bounds",
+    "check_conditions",
+    "check_depth",
+    "check_filter",
+    "common_prefix",
+    "fits",
+    "matches",
+]
 
 _EQUALITY: Final[Mapping[str, Callable[[Any, Any], bool]]] = {"$eq": eq, "$ne": ne}
 _ORDER: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -28,6 +36,13 @@ def check_bounds(limit: int, offset: int) -> None:
         if value < 0:
             msg = f"{name} must not be negative"
             raise ValueError(msg)
+
+
+def check_depth(depth: int | None) -> None:
+    """Raise TypeError unless it is a whole number or None."""
+    if depth is not None and type(depth) is not int:
+        msg = f"max_depth must be an int or None, not {type(depth).__name__}"
+        raise TypeError(msg)
 
 
 def check_filter(wanted: object) -> None:

@@ -51,6 +51,7 @@ try:
     from wenchang.adapters._langgraph_query import (
         check_bounds,
         check_conditions,
+        check_depth,
         check_filter,
     )
     from wenchang.adapters._langgraph_reading import ItemReader
@@ -275,6 +276,7 @@ class WenchangStore(BaseStore):
                 if isinstance(op, SearchOp):
                     check_filter(op.filter)
                 else:
+                    check_depth(op.max_depth)
                     check_conditions(op.match_conditions or ())
         return list(puts.values())
 

@@ -86,10 +86,18 @@ class WenchangMemoryStore:
     """
 
     def __init__(self, backend: StoreFileBackend, *, source: str = "") -> None:
-        """Keep the backend; sends nothing. TypeError for anything but a `StoreFileBackend`."""
+        """Keep the backend; sends nothing.
+
+        TypeError for anything but a `StoreFileBackend`, ValueError for a `source` that is too long.
+        """
         if not isinstance(backend, StoreFileBackend):
             msg = f"backend must be a StoreFileBackend, not {type(backend).__name__}"
             raise TypeError(msg)
+        try:
+            # Here, and not at the first write: no model can mend what the application has set.
+            Put(path="", text="", source=source).check()
+        except InvalidArgumentError as error:
+            raise ValueError(error.detail) from error
         self._tree = backend.tree
         self._source = source
 
