@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from wenchang.core import MemoryStore
-from wenchang.errors import BackendUnavailableError
+from wenchang.errors import BackendUnavailableError, OversizeWriteError
 from wenchang.files._effects import Effect, is_recorded
 from wenchang.files._memory_view import MemoryView, OvertakenError
 from wenchang.files._patience import Patience
@@ -83,11 +83,10 @@ class MemoryChanges:
             self._check_size(text)
         except FileToolError as error:
             if effect is not None and state is not None and is_recorded(error):
-                held = self._view.text_at(path, state)
-                saved = self._save(key, held, state, (effect.key, effect.record(error)))
+                version = self._record(path, key, state, effect, error)
                 if isinstance(error, VersionConflictError):
                     # The record itself made a version; the caller has to go on from that one.
-                    raise VersionConflictError(error.path, saved.version, error.content) from None
+                    raise VersionConflictError(error.path, version, error.content) from None
             raise
         same = state is not None and self._holds(path, state, text)
         # What is recorded has no version: only the answer to the write, which holds the record, tells it.
@@ -103,6 +102,19 @@ class MemoryChanges:
             return replace(change, version=state.version)
         receipt = None if effect is None else (effect.key, effect.record(change))
         return replace(change, version=self._save(key, text, state, receipt).version)
+
+    def _record(
+        self, path: str, key: str, state: FileState, effect: Effect, error: FileToolError
+    ) -> str:
+        """Keep a refusal, and return the version that the file then has.
+
+        Not kept is that of a file which cannot be written as it is: damaged, or larger than files may be.
+        """
+        try:
+            text = self._view.text_at(path, state)
+            return self._save(key, text, state, (effect.key, effect.record(error))).version
+        except (TreeStateError, OversizeWriteError):
+            return state.version
 
     def _save(
         self, key: str, text: str, state: FileState | None, receipt: tuple[str, list[Any]] | None

@@ -7,6 +7,7 @@ import pytest
 from wenchang.core import MemoryStore
 from wenchang.errors import RestrictedScopeError
 from wenchang.files.errors import (
+    AlreadyExistsError,
     EditMatchError,
     InvalidArgumentError,
     LimitExceededError,
@@ -145,3 +146,18 @@ def test_the_version_that_a_recorded_conflict_tells_is_the_one_to_go_on_from(sto
     assert refused.value.version == files.read(path).version
     files.write(path, "merged", version=refused.value.version, effect_key="call-2")
     assert store.read_file("user/ada/notes/a.md").content == "merged"
+
+
+@pytest.mark.parametrize("spoil", ["damaged", "too large"])
+def test_a_refusal_that_cannot_be_recorded_is_the_same_refusal(storage, store, files, spoil):
+    path, key = "/user/notes/a.md", "user/ada/notes/a.md"
+    files.write(path, "one")
+    data = b"\xff" if spoil == "damaged" else b"x" * (store.max_file_bytes + 1)
+    storage.put(key, data, storage.get(key).metadata)
+    for _ in range(2):
+        with pytest.raises(AlreadyExistsError):
+            files.write(path, "x", create_only=True, effect_key="call-1")
+        with pytest.raises(VersionConflictError) as refused:
+            files.write(path, "x", version="other", effect_key="call-2")
+        assert refused.value.version == storage.get(key).version
+    assert storage.get(key).data == data
