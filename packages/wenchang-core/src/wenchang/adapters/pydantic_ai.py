@@ -79,7 +79,8 @@ class WenchangMemoryStore:
     fingerprint; `MemoryPathEscapeError` for a path with `.` or `..` or an empty segment, ValueError for
     any other that the protocol or the tree refuses (400 characters, 10 folders, a file where a folder
     is). What the model can mend (a limit of the files, text with NUL) is a `ModelRetry` with the reason.
-    An outage is `BackendUnavailableError` and ends the run.
+    An outage is `BackendUnavailableError` and ends the run. A call that is cancelled may still take
+    effect; its operation tells.
 
     The `operation_id` of a file that is read is None. Metadata of writes is not kept:
     `Memory(write_metadata=...)` refuses this store.
@@ -267,7 +268,7 @@ if TYPE_CHECKING:
 
 
 async def _in_thread(work: Callable[[], _T]) -> _T:
-    """Run it in a thread; a cancelled task waits for its end, so that nothing happens behind its back."""
+    """Run it in a thread. A cancel scope waits for its end; where the task itself is cancelled, it goes on."""
     return await anyio.to_thread.run_sync(work)
 
 
