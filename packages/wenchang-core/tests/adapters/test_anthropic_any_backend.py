@@ -222,3 +222,46 @@ def test_a_repeated_deletion_of_a_folder_leaves_what_others_put_there_since(file
     assert files.read("/user/notes/a.md").text == "theirs"
     _folders.remove(files, "/user/notes", effect_key="call-2")
     assert files.glob("**").entries == ()
+
+
+class Failing(StateFileBackend):
+    """The storage goes away before a deletion, once so many of them were made."""
+
+    deletions = 1
+
+    def delete(self, path, *, version=None, effect_key=None):
+        if not self.deletions:
+            raise BackendUnavailableError("unavailable", outcome="not_applied")
+        self.deletions -= 1
+        return super().delete(path, version=version, effect_key=effect_key)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {"command": "delete", "path": "/memories/x"},
+        {"command": "rename", "old_path": "/memories/x", "new_path": "/memories/y"},
+        {"command": "rename", "old_path": "/memories/x/c.md", "new_path": "/memories/y.md"},
+        None,
+    ],
+    ids=["delete", "rename", "rename one", "clear"],
+)
+def test_an_outage_in_the_middle_does_not_say_that_nothing_was_changed(command):
+    files = Failing()
+    for path in ("/x/a.md", "/x/b.md", "/x/c.md"):
+        files.write(path, "x")
+    files.deletions = 0 if command and command.get("old_path", "").endswith(".md") else 2
+    before = files.glob("**").entries
+    tool = WenchangMemoryTool(files)
+    with pytest.raises(ToolError) as failed:
+        tool.call(command) if command else tool.clear_all_memory()
+    assert files.glob("**").entries != before
+    assert "Whether the change was made is not known" in failed.value.content
+
+
+def test_an_outage_before_the_first_change_says_that_nothing_was_changed():
+    files = Failing()
+    files.write("/x/a.md", "x")
+    files.deletions = 0
+    with pytest.raises(ToolError, match="Nothing was changed"):
+        WenchangMemoryTool(files).call({"command": "delete", "path": "/memories/x"})

@@ -7,7 +7,8 @@ in the middle leaves some of the files where they were, and none is ever lost.
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Final, Protocol, runtime_checkable
 
 from wenchang.errors import BackendUnavailableError, WenchangError
@@ -57,17 +58,26 @@ def remove(files: FileBackend, path: str, *, effect_key: str | None = None) -> N
         files.remove(path, effect_key=effect_key)
         return
     entries = files.glob("**", path).entries
-    # A pass that found nothing to delete ends it: others were quicker, and may go on writing.
-    while sum(_delete(files, entry.path, effect_key) for entry in entries):
-        entries = _beneath(files, path)
+    with _in_steps() as done:
+        before = -1
+        # A pass that found nothing to delete ends it: others were quicker, and may go on writing.
+        while len(done) > before:
+            before = len(done)
+            for entry in entries:
+                if _delete(files, entry.path, effect_key):
+                    done.append(entry.path)
+            entries = _beneath(files, path)
 
 
 def clear(files: FileBackend) -> None:
     """Delete every file."""
-    while files.glob("**", limit=1).entries:
-        entries = files.ls("/").entries
-        if not sum(_cleared(files, entry) for entry in entries):
-            return
+    with _in_steps() as done:
+        before = -1
+        while len(done) > before and files.glob("**", limit=1).entries:
+            before = len(done)
+            for entry in files.ls("/").entries:
+                if _cleared(files, entry):
+                    done.append(entry.path)
 
 
 def move(files: FileBackend, source: str, target: str) -> None:
@@ -87,8 +97,21 @@ def move(files: FileBackend, source: str, target: str) -> None:
         raise InvalidArgumentError("source", "it holds too many files to move them one by one")
     if not any(entry.path == source for entry in listing.entries):
         _check_free(files, target)
-    for entry in listing.entries:
-        _move_file(files, entry.path, target + entry.path[len(source) :])
+    with _in_steps() as done:
+        for entry in listing.entries:
+            _move_file(files, entry.path, target + entry.path[len(source) :], done)
+
+
+@contextmanager
+def _in_steps() -> Iterator[list[str]]:
+    """Give a list for what was changed: an outage after the first of it cannot say that nothing was."""
+    done: list[str] = []
+    try:
+        yield done
+    except BackendUnavailableError as error:
+        if not done or error.outcome != "not_applied":
+            raise
+        raise BackendUnavailableError(error.reason, outcome="unknown") from error
 
 
 def _cleared(files: FileBackend, entry: BackendEntry) -> bool:
@@ -129,7 +152,7 @@ def _check_free(files: FileBackend, target: str) -> None:
     raise AlreadyExistsError(target, "folder")
 
 
-def _move_file(files: FileBackend, source: str, target: str) -> None:
+def _move_file(files: FileBackend, source: str, target: str, done: list[str]) -> None:
     """Copy, then delete the very version that was copied; one that has changed is copied again.
 
     Where it cannot be deleted the copy is taken back. After an outage it stays: the source may be gone.
@@ -142,6 +165,7 @@ def _move_file(files: FileBackend, source: str, target: str) -> None:
             window = files.read(source, 0, EVERY_LINE)
             if version is None:
                 version = files.write(target, window.text, create_only=True).version
+                done.append(target)
             else:
                 version = files.write(target, window.text, version=version).version
             try:
