@@ -480,6 +480,8 @@ class TestStoredState:
         for call in (
             lambda: store.put(NS, "k", {}),
             lambda: store.put_if(NS, "k", {}, version),
+            lambda: store.delete(NS, "k"),
+            lambda: store.delete_if(NS, "k", version),
         ):
             with pytest.raises(ItemStateError) as refused:
                 call()

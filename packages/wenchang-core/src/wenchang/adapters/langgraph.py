@@ -297,6 +297,7 @@ class WenchangStore(BaseStore):
         for _ in self._attempts():
             if current is None:
                 return
+            _check_writable(current)
             try:
                 self._storage.delete_if_version(place.key, current.version)
             except PreconditionFailedError as error:
@@ -319,27 +320,31 @@ class WenchangStore(BaseStore):
 
     def _put_if(self, place: Place, value: Mapping[str, Any], expected: str | None) -> str:
         draft = Draft(place, value, datetime.now(UTC))
-        current = None if expected is None else self._storage.get(place.key)
-        if expected is not None and (current is None or current.version != expected):
-            raise ItemConflictError(_versioned(current))
+        current = None if expected is None else self._at(place, expected)
         try:
             return self._replace(draft, current)
         except PreconditionFailedError as error:
             raise ItemConflictError(_versioned(self._current(place, error))) from error
 
     def _delete_if(self, place: Place, expected: str) -> None:
+        _check_writable(self._at(place, expected))
         try:
             self._storage.delete_if_version(place.key, expected)
         except PreconditionFailedError as error:
             raise ItemConflictError(_versioned(self._current(place, error))) from error
 
+    def _at(self, place: Place, expected: str) -> StoredObject:
+        """Return what is stored, if it is at this version; `ItemConflictError` otherwise."""
+        current = self._storage.get(place.key)
+        if current is None or current.version != expected:
+            raise ItemConflictError(_versioned(current))
+        return current
+
     def _replace(self, draft: Draft, current: StoredObject | None) -> str:
         """Write at the version of `current`, or create; return the new version."""
         now = datetime.now(UTC)
         created = now
-        if current is not None and (previous := _readable(current)) is not None:
-            if not previous.writable:
-                raise ItemStateError("newer_format")
+        if current is not None and (previous := _check_writable(current)) is not None:
             created, now = previous.created_at, max(now, previous.updated_at)
         expected = None if current is None else current.version
         data = draft.body(created, now)
@@ -352,11 +357,15 @@ class WenchangStore(BaseStore):
         return error.current
 
 
-def _readable(stored: StoredObject) -> ItemRecord | None:
+def _check_writable(stored: StoredObject) -> ItemRecord | None:
+    """Return the item, None where it cannot be read; raise where only a newer version may change it."""
     try:
-        return decode_item(stored.data)
+        record = decode_item(stored.data)
     except ItemStateError:
         return None
+    if not record.writable:
+        raise ItemStateError("newer_format")
+    return record
 
 
 def _versioned(stored: StoredObject | None) -> VersionedItem | None:
