@@ -201,6 +201,11 @@ class TestGrep:
         assert found.error == "Not searched, because they are not text: /memories/b.md"
         assert found.matches is None
 
+    def test_of_many_files_that_are_no_text_some_are_named(self):
+        files = StateFileBackend({f"/{number:04}.md": {"content": None} for number in range(1000)})
+        error = WenchangBackend(files, display_prefix="/memories").grep("hit").error
+        assert error.endswith("/memories/0018.md, /memories/0019.md and 980 more")
+
     def test_beside_a_file_that_is_no_text_hits_keep_their_place_in_a_composite(
         self, storage, on_store
     ):

@@ -53,6 +53,8 @@ from wenchang.files.errors import (
 __all__ = ["FilesBackend"]
 
 _ResultT = TypeVar("_ResultT")
+_NAMED: Final = 20
+"""Files that one error names."""
 _OF_FOLDERS: Final = {"under": "path", "include": "glob"}
 _OF_FILES: Final = {
     "path": "file_path",
@@ -151,8 +153,10 @@ class FilesBackend(BackendProtocol):
                 limit=max_count,
             )
             if found.unreadable and not found.matches:
-                unreadable = ", ".join(map(at.shown, found.unreadable))
-                return GrepResult(error=f"Not searched, because they are not text: {unreadable}")
+                named = ", ".join(map(at.shown, found.unreadable[:_NAMED]))
+                more = len(found.unreadable) - _NAMED
+                rest = f" and {more} more" if more > 0 else ""
+                return GrepResult(error=f"Not searched, because they are not text: {named}{rest}")
             # Never an error beside matches: a composite of deepagents passes both on as they are,
             # with paths that lack its prefix and so escape its permissions.
             return GrepResult(
