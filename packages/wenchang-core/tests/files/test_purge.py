@@ -261,6 +261,14 @@ class TestWhoseTree:
         assert MemoryStore(storage).purge("team", "ada") == 2
         assert keys(storage, "") == []
 
+    def test_a_root_that_was_copied_without_its_metadata_names_its_scope(self):
+        storage = InMemoryStorage()
+        plant(storage, scope="team")
+        storage.put(ROOT, storage.get(ROOT).data, {})
+        assert MemoryStore(storage).purge("user", "ada") == 0
+        assert MemoryStore(storage).purge("team", "ada") == 2
+        assert keys(storage, "") == []
+
     def test_content_that_a_killed_writer_left_without_a_root_goes(
         self, storage, open_tree_on, crash
     ):

@@ -126,7 +126,16 @@ class Objects:
     def owner(self) -> str | None:
         """Return the scope that the stored root names, "" where it names none; None without a root."""
         found = self.raw_root()
-        return None if found is None else found.metadata.get(_SCOPE, "")
+        if found is None:
+            return None
+        named = found.metadata.get(_SCOPE)
+        if named is None:
+            # It never had one, or a copy without metadata is what stands there.
+            try:
+                return decode_root(found.data).scope
+            except TreeStateError:
+                return ""
+        return named
 
     def note_root(self, state: RootState) -> None:
         """Keep a root as the last one seen, unless a later one is known."""

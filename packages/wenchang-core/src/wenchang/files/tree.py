@@ -298,7 +298,7 @@ class FileTree:
     def owner(self) -> str | None:
         """Return the scope that the stored root names, "" where it names none; None without a root.
 
-        One request; the root is not decoded, so a damaged one answers too.
+        One request; a damaged root answers too, from its metadata.
         """
         return self._objects.owner()
 
