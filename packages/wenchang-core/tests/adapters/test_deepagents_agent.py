@@ -421,6 +421,9 @@ class TestReplay:
         assert files.read("/a.md").text == "theirs"
         assert heard[-1][1] == "error"
         assert heard[-1][2].endswith("Its current text:\ntheirs")
+        # It was written, and then replaced: the model must not be told that it never was.
+        assert "nothing was written" not in heard[-1][2]
+        assert "This call was carried out before and is not made again" in heard[-1][2]
 
     def test_in_the_same_process_a_repeated_conditional_write_has_its_first_outcome(self, storage):
         files = StoreFileBackends(storage).of("acme")

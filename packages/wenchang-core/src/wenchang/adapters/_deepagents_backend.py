@@ -220,7 +220,10 @@ class FilesBackend(BackendProtocol):
                 _folders.remove(at.files, wanted, effect_key=at.call.effect_key("remove", wanted))
             except (VersionConflictError, EffectKeyReusedError) as error:
                 if at.is_file(wanted):
-                    raise AnsweredError(at.conflict(wanted, "deleted")) from error
+                    repeated = isinstance(error, EffectKeyReusedError)
+                    raise AnsweredError(
+                        at.conflict(wanted, "deleted", repeated=repeated)
+                    ) from error
             at.seen.forget(at.agent, wanted)
             return DeleteResult(path=wanted)
 
@@ -296,7 +299,10 @@ class FilesBackend(BackendProtocol):
                 raise
             current = at.look(wanted)
             if current is None or current.text != content:
-                raise AnsweredError(at.conflict(wanted, "written", current)) from error
+                repeated = isinstance(error, EffectKeyReusedError)
+                raise AnsweredError(
+                    at.conflict(wanted, "written", current, repeated=repeated)
+                ) from error
             # The file is what the call wants it to be, whoever made it so.
             at.saw(current)
             return current.path

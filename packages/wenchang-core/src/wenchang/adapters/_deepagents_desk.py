@@ -80,8 +80,13 @@ class Desk:
         """Return the text of an error."""
         return refusal_text(relocated(error, self.prefix), self.names)
 
-    def conflict(self, path: str, done: str, current: ReadWindow | None = None) -> str:
-        """Return the text of a change that was not `done`: what is stored now, and how to go on."""
+    def conflict(
+        self, path: str, done: str, current: ReadWindow | None = None, *, repeated: bool = False
+    ) -> str:
+        """Return the text of a change that was not `done`: what is stored now, and how to go on.
+
+        `repeated`: the call was carried out before, and what it came to is not known any more.
+        """
         current = current or self.look(path)
         known = current is not None and current.version
         version = f"at version {known}" if known else "another version"
@@ -91,10 +96,13 @@ class Desk:
             else "Merge your change into its current text and repeat write_file with the whole of it, "
             "or change only your part with edit_file."
         )
-        return (
-            f"{self.shown(path)} is now {version}, which you have not seen, so nothing was {done}. "
-            f"{how}{self._excerpt(current)}"
+        what = (
+            ". This call was carried out before and is not made again: what it did may be in the file, "
+            "or others may have replaced it since."
+            if repeated
+            else f", which you have not seen, so nothing was {done}."
         )
+        return f"{self.shown(path)} is now {version}{what} {how}{self._excerpt(current)}"
 
     def gone(self, path: str) -> str:
         """Return the text of a write of a file that was deleted since the agent read it."""
