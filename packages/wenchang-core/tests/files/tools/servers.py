@@ -87,7 +87,10 @@ def _azure_container(url: str, name: str) -> Iterator[StorageLocation]:
 
 @dataclass(frozen=True)
 class Server:
-    """A server that the tests may find, and how a place of one's own is made on it."""
+    """A server that the tests may find, and how a place of one's own is made on it.
+
+    `package` is what has to be installed: the backend, or of those with several drivers the driver.
+    """
 
     package: str
     variable: str
@@ -97,8 +100,8 @@ class Server:
 SERVERS = {
     name: server
     for name, server in {
-        "postgresql": Server("wenchang_sql", "WENCHANG_TEST_POSTGRES_URL", _tables),
-        "mariadb": Server("wenchang_sql", "WENCHANG_TEST_MARIADB_URL", _tables),
+        "postgresql": Server("psycopg", "WENCHANG_TEST_POSTGRES_URL", _tables),
+        "mariadb": Server("pymysql", "WENCHANG_TEST_MARIADB_URL", _tables),
         "s3": Server("wenchang_s3", "WENCHANG_TEST_MINISTACK_URL", _s3_bucket),
         "gcs": Server("wenchang_gcs", "WENCHANG_TEST_GCS_URL", _gcs_bucket),
         "azure": Server("wenchang_azure", "WENCHANG_TEST_AZURITE_URL", _azure_container),
