@@ -12,13 +12,12 @@ import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Final, Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 from wenchang.errors import IdentityUnavailableError, ResolverFailureError
-from wenchang.paths import segment_problem
+from wenchang.paths import RESERVED_SCOPE_PREFIX, segment_problem
 
 __all__ = [
-    "RESERVED_SCOPE_PREFIX",
     "Identity",
     "IdentityResolver",
     "ResolutionFailure",
@@ -29,9 +28,6 @@ __all__ = [
     "is_async_callable",
     "resolve_identity",
 ]
-
-RESERVED_SCOPE_PREFIX: Final = "@"
-"""Keys that begin with it are not memory files, so no scope may."""
 
 C_contra = TypeVar("C_contra", contravariant=True)
 

@@ -13,6 +13,7 @@ from typing import Final
 __all__ = [
     "MAX_PATH_BYTES",
     "MAX_SEGMENT_BYTES",
+    "RESERVED_SCOPE_PREFIX",
     "PathParts",
     "PrefixParts",
     "build_path",
@@ -30,6 +31,9 @@ MAX_SEGMENT_BYTES: Final = 200
 """Bytes of UTF-8 in a scope, an entity id, an area or a name (without its `.md`)."""
 MAX_PATH_BYTES: Final = 900
 """Bytes of UTF-8 in a whole path. Four segments and their separators always stay below it."""
+
+RESERVED_SCOPE_PREFIX: Final = "@"
+"""What no scope begins with: keys that do belong to something else, such as file trees."""
 
 _SUFFIX: Final = ".md"
 # C0 controls, DEL and C1 controls are exactly the characters of category Cc.
@@ -137,7 +141,7 @@ def parse_path(path: str) -> PathParts:
     segments = path.split("/")
     if len(segments) == 4 and segments[3].endswith(_SUFFIX):
         segments[3] = segments[3].removesuffix(_SUFFIX)
-        if all(map(is_valid_segment, segments)):
+        if _is_scope(segments[0]) and all(map(is_valid_segment, segments)):
             return PathParts(*segments)
     msg = "not the path of a memory file"
     raise ValueError(msg)
@@ -146,7 +150,12 @@ def parse_path(path: str) -> PathParts:
 def parse_prefix(prefix: str) -> PrefixParts:
     """Take a prefix apart. Raises ValueError unless `build_prefix` could have made it."""
     segments = prefix.split("/")
-    if 2 <= len(segments) <= 4 and not segments.pop() and all(map(is_valid_segment, segments)):
+    if (
+        2 <= len(segments) <= 4
+        and not segments.pop()
+        and _is_scope(segments[0])
+        and all(map(is_valid_segment, segments))
+    ):
         return PrefixParts(*segments)
     msg = "not the prefix of memory files"
     raise ValueError(msg)
@@ -170,12 +179,18 @@ def is_valid_prefix(prefix: str) -> bool:
     return True
 
 
+def _is_scope(text: str) -> bool:
+    return not text.startswith(RESERVED_SCOPE_PREFIX)
+
+
 def _check_segment(argument: str, value: object) -> None:
     """Raise for the first rule that one argument breaks, without repeating its value."""
     if not isinstance(value, str):
         msg = f"{argument} must be a str, not {type(value).__name__}"
         raise TypeError(msg)
     problem = segment_problem(value)
+    if problem is None and argument == "scope" and not _is_scope(value):
+        problem = f"must not begin with {RESERVED_SCOPE_PREFIX!r}"
     if problem is not None:
         msg = f"{argument} {problem}"
         raise ValueError(msg)

@@ -47,11 +47,24 @@ BAD_SEGMENTS = {
 }
 
 
+def test_what_other_features_keep_is_neither_path_nor_prefix_of_a_memory_file() -> None:
+    for build in (lambda: build_path("@files", "u", "a", "n"), lambda: build_prefix("@files")):
+        with pytest.raises(ValueError, match=r"^scope must not begin with '@'$"):
+            build()
+    assert not is_valid_path("@files/u/a/n.md")
+    assert not is_valid_prefix("@files/")
+    assert not is_valid_prefix("@files/u/")
+    assert build_path("user", "@lin", "@a", "@n") == "user/@lin/@a/@n.md"
+
+
 def test_mem_001_a_path_is_scope_entity_area_and_name_with_md() -> None:
     assert build_path("user", "u-1", "prefs", "tea") == "user/u-1/prefs/tea.md"
 
 
-@given(segments, segments, segments, segments)
+scopes = segments.filter(lambda text: not text.startswith("@"))
+
+
+@given(scopes, segments, segments, segments)
 def test_mem_001_building_and_parsing_a_path_are_inverses(
     scope: str, entity_id: str, area: str, name: str
 ) -> None:
@@ -71,7 +84,7 @@ def test_mem_001_what_parses_is_exactly_what_can_be_built(text: str) -> None:
         assert build_path(parts.scope, parts.entity_id, parts.area, parts.name) == text
 
 
-@given(segments, st.none() | segments, st.none() | segments)
+@given(scopes, st.none() | segments, st.none() | segments)
 def test_mem_001_building_and_parsing_a_prefix_are_inverses(
     scope: str, entity_id: str | None, area: str | None
 ) -> None:
@@ -85,7 +98,7 @@ def test_mem_001_building_and_parsing_a_prefix_are_inverses(
     assert not is_valid_path(prefix)
 
 
-@given(segments, segments, segments, segments)
+@given(scopes, segments, segments, segments)
 def test_a_valid_path_is_always_a_key_that_storage_permits(
     scope: str, entity_id: str, area: str, name: str
 ) -> None:

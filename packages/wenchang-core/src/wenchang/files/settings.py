@@ -7,8 +7,7 @@ from typing import Final
 
 from wenchang.files.limits import TreeLimits
 from wenchang.files.policy import HistoryPolicy
-from wenchang.identity import RESERVED_SCOPE_PREFIX
-from wenchang.paths import segment_problem
+from wenchang.paths import RESERVED_SCOPE_PREFIX, segment_problem
 
 __all__ = [
     "DEFAULT_ANSWER_CHARS",
