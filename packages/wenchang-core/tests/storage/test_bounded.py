@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import threading
 
@@ -70,6 +71,25 @@ def test_closing_ends_idle_threads_and_leaves_the_calls_usable() -> None:
         calls.close()
         worker.join(0.01)
     assert calls.run(lambda: 1, WAIT) == 1
+
+
+def test_threads_of_calls_that_nobody_closed_or_holds_any_more_end() -> None:
+    before = set(threading.enumerate())
+    calls = BoundedCalls(2)
+    hanging = threading.Event()
+    with pytest.raises(CallTimedOutError):
+        calls.run(hanging.wait, 0.01)
+    calls.run(lambda: None, WAIT)
+    ours = set(threading.enumerate()) - before
+    assert len(ours) == 2
+
+    del calls
+    gc.collect()
+    hanging.set()
+
+    for thread in ours:
+        thread.join(WAIT)
+        assert not thread.is_alive()
 
 
 def test_a_forked_child_starts_threads_of_its_own() -> None:

@@ -81,6 +81,8 @@ class BoundedCalls:
         for _ in range(self._limit):
             self._permits.put(None)
         self._idle: deque[_Inbox] = deque()
+        # Threads that wait do not hold the set, so one that nobody closed ends its own.
+        weakref.finalize(self, _end, self._idle).atexit = False
 
     def run(self, call: Callable[[], T], seconds: float) -> T:
         """Return what `call` returns or raise what it raises, within `seconds`.
@@ -103,11 +105,7 @@ class BoundedCalls:
 
     def close(self) -> None:
         """End the threads that are idle. A later call starts new ones."""
-        while True:
-            try:
-                self._idle.pop().put(None)
-            except IndexError:
-                return
+        _end(self._idle)
 
     def _start(self, call: Callable[[], T], seconds: float) -> _Task[T]:
         permits, idle = self._permits, self._idle
@@ -121,7 +119,10 @@ class BoundedCalls:
         except IndexError:
             inbox = queue.SimpleQueue()
             thread = threading.Thread(
-                target=_work, args=(inbox, idle, permits), name="wenchang-call", daemon=True
+                target=_work,
+                args=(inbox, idle, permits, weakref.ref(self)),
+                name="wenchang-call",
+                daemon=True,
             )
             try:
                 thread.start()
@@ -132,13 +133,30 @@ class BoundedCalls:
         return task
 
 
-def _work(inbox: _Inbox, idle: deque[_Inbox], permits: queue.SimpleQueue[None]) -> None:
+def _end(idle: deque[_Inbox]) -> None:
+    """End the threads that are idle."""
+    while True:
+        try:
+            idle.pop().put(None)
+        except IndexError:
+            return
+
+
+def _work(
+    inbox: _Inbox,
+    idle: deque[_Inbox],
+    permits: queue.SimpleQueue[None],
+    owner: weakref.ref[BoundedCalls],
+) -> None:
     """Run tasks until told to end. Idle first, permit second: who gets a permit finds the thread."""
     while (task := inbox.get()) is not None:
         task.run()
         del task
         idle.append(inbox)
         permits.put(None)
+        if owner() is None:
+            # It went while the call was running: nobody is left to end this thread.
+            _end(idle)
 
 
 _instances: weakref.WeakSet[BoundedCalls] = weakref.WeakSet()
