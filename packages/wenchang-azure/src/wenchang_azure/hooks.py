@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from wenchang.storage.locations import StorageLocation
     from wenchang_conformance.hooks import FaultInjector
 
-__all__ = ["ContainerBackdoor", "hooks", "http_faults", "open_spawned", "sdk_errors"]
+__all__ = ["ContainerBackdoor", "hooks", "http_faults", "sdk_errors"]
 
 _DEADLINE: Final = 4.5
 _ATTEMPT: Final = 1.5
@@ -65,7 +65,7 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
         yield StorageHooks(
             open=lambda: keep(open_location(mine)),
             reopen=lambda: keep(open_location(mine)),
-            spawn=Recipe(target=f"{__name__}:open_spawned", args=(mine,)),
+            spawn=Recipe(target="wenchang_azure.opening:open_location", args=(mine,)),
             # The proxy speaks no TLS, so only an emulator can be put behind it.
             faults=(lambda: keep(http_faults(mine))) if insecure else None,
             backdoor=backdoor,
@@ -81,11 +81,6 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
             one.close()
         backdoor.remove()
         client.close()
-
-
-def open_spawned(location: StorageLocation) -> Storage:
-    """Open a handle in another process."""
-    return open_location(location)
 
 
 def http_faults(

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from wenchang_conformance.faults import Fault
     from wenchang_conformance.hooks import FaultInjector
 
-__all__ = ["GcsBackdoor", "answer_error", "every_sdk_error", "hooks", "open_spawned", "sdk_errors"]
+__all__ = ["GcsBackdoor", "answer_error", "every_sdk_error", "hooks", "sdk_errors"]
 
 _DEADLINE: Final = 3.0
 _ATTEMPT: Final = 1.0
@@ -72,7 +72,7 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
         yield StorageHooks(
             open=open_one,
             reopen=open_one,
-            spawn=Recipe(target=f"{__name__}:open_spawned", args=(mine,)),
+            spawn=Recipe(target="wenchang_gcs.opening:open_location", args=(mine,)),
             faults=partial(_faults, mine, opened),
             backdoor=backdoor,
             deadline=_DEADLINE,
@@ -87,11 +87,6 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
             one.close()
         backdoor.remove_all()
         backdoor.bucket.client.close()
-
-
-def open_spawned(location: StorageLocation) -> Storage:
-    """Open a handle in another process."""
-    return open_location(location)
 
 
 def _with_options(location: StorageLocation, **options: Any) -> StorageLocation:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from wenchang_conformance.faults import Fault
     from wenchang_conformance.hooks import FaultInjector
 
-__all__ = ["S3Backdoor", "hooks", "open_spawned", "sdk_errors"]
+__all__ = ["S3Backdoor", "hooks", "sdk_errors"]
 
 _DEADLINE: Final = 4.0
 _ATTEMPT: Final = 1.0
@@ -68,7 +68,7 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
         yield StorageHooks(
             open=open_one,
             reopen=open_one,
-            spawn=Recipe(target=f"{__name__}:open_spawned", args=(mine,)),
+            spawn=Recipe(target="wenchang_s3.opening:open_location", args=(mine,)),
             faults=partial(_faults, mine),
             backdoor=backdoor,
             deadline=_DEADLINE,
@@ -84,11 +84,6 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
             storage.close()
         backdoor.remove_all()
         client.close()
-
-
-def open_spawned(location: StorageLocation) -> Storage:
-    """Open a handle in another process."""
-    return open_location(location)
 
 
 def _with_options(location: StorageLocation, **options: Any) -> StorageLocation:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from wenchang.storage.contract import Storage
     from wenchang_conformance.hooks import Backdoor, FaultInjector
 
-__all__ = ["hooks", "open_spawned", "sdk_errors"]
+__all__ = ["hooks", "sdk_errors"]
 
 _DEADLINE: Final = 3.0
 _ATTEMPT: Final = 1.0
@@ -70,7 +70,9 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
         yield StorageHooks(
             open=open_one,
             reopen=None if in_memory else open_one,
-            spawn=None if in_memory else Recipe(target=f"{__name__}:open_spawned", args=(mine,)),
+            spawn=None
+            if in_memory
+            else Recipe(target="wenchang_sql.opening:open_location", args=(mine,)),
             faults=None if in_memory else faults,
             backdoor=None if in_memory else _as_backdoor(backdoor),
             durable=not in_memory,
@@ -88,11 +90,6 @@ def hooks(location: StorageLocation, namespace: str) -> Iterator[StorageHooks]:
         for one in opened:
             one.close()
         backdoor.remove()
-
-
-def open_spawned(location: StorageLocation) -> Storage:
-    """Open a handle in another process."""
-    return open_location(location)
 
 
 def _with_options(location: StorageLocation, **options: Any) -> StorageLocation:
