@@ -413,8 +413,9 @@ class TestProcesses:
 
         def slowly(calls: Calls) -> None:
             resume(calls)
-            # Time for the other fork to bring this file to rest while ours is not over yet.
-            second.wait(0.3)
+            if calls in ours:
+                # Time for the other fork to bring this file to rest while ours is not over yet.
+                second.wait(0.3)
 
         def noting(calls: Calls, *, refusal: str | None) -> None:
             if calls in ours:
