@@ -109,8 +109,8 @@ def run_tests(choice: Choice) -> int:
 
 def _passes(outcome: Outcome, python: Path, environ: dict[str, str], choice: Choice) -> None:
     deep = "" if choice.deep else " and not deep"
-    # Four workers keep two cores busy, since many tests wait for time-outs and servers.
-    workers = ["-n", "4", "--dist", "worksteal", "--durations=25"]
+    # Three workers keep two cores busy, since many tests wait; a fourth gained nothing.
+    workers = ["-n", "3", "--dist", "worksteal", "--durations=25"]
     parallel = [*workers, "-m", f"not serial{deep}"]
     alone = ["-m", f"serial{deep}"]
     heading("tests in parallel")
