@@ -35,13 +35,12 @@ class Effect:
             )
         check_text(effect_key, "effect_key")
         self.key = hash_key(effect_key)
-        text = json.dumps([operation, path, *arguments])
-        self._digest = hashlib.sha256(text.encode()).hexdigest()[:24]
+        self._digest = self.hash(json.dumps([operation, path, *arguments]))
         self._path = path
 
     @staticmethod
     def hash(text: str) -> str:
-        """Return what stands for a text among the arguments of a call."""
+        """Return what stands for a text: one among the arguments of a call, or all of them together."""
         return hashlib.sha256(text.encode()).hexdigest()[:24]
 
     def record(self, outcome: EffectOutcome | FileToolError) -> list[Any]:
