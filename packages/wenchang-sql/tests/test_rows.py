@@ -37,15 +37,52 @@ metadata_texts = st.one_of(
 )
 
 
+def _listed_anew(page: list[Any]) -> list[Any]:
+    """List a page none of which was seen before."""
+    rows._known_keys.clear()
+    rows._known_metadata.clear()
+    return rows.listed(page)
+
+
 class TestPages:
     @given(st.lists(st.tuples(raw_keys, metadata_texts), max_size=6))
     def test_a_page_decodes_exactly_as_its_rows_one_by_one(self, pairs: list[tuple[bytes, Any]]):
         page = [(key, text, VERSION.encode()) for key, text in pairs]
-        singly = [entry for row in page for entry in rows.listed([row])]
-        assert rows.listed(page) == singly
+        singly = [entry for row in page for entry in _listed_anew([row])]
+        assert _listed_anew(page) == singly
+        assert rows.listed(page) == singly, "what was decoded once is taken again"
         assert rows.versions([(key, version) for key, _, version in page]) == [
             (entry.key, entry.version) for entry in singly
         ]
+
+    @given(st.lists(metadata_texts, min_size=1, max_size=6))
+    def test_metadata_kept_as_bytes_decodes_as_its_text_does(self, texts: list[Any]):
+        page = [(b"k/%d" % n, text, b"v") for n, text in enumerate(texts)]
+        encoded = [(key, text if text is None else text.encode(), v) for key, text, v in page]
+        assert _listed_anew(encoded) == _listed_anew(page)
+
+    @given(st.lists(st.binary(max_size=8), min_size=1, max_size=3))
+    def test_bytes_that_are_no_text_are_marked_and_spoil_no_neighbour(self, damaged: list[bytes]):
+        texts = [b'{"a":"b"}', *damaged, b"{}"]
+        entries = _listed_anew([(b"k/%d" % n, text, b"v") for n, text in enumerate(texts)])
+        assert (entries[0].metadata, entries[-1].metadata) == ({"a": "b"}, {})
+        for entry, text in zip(entries[1:-1], damaged, strict=True):
+            if text != b"{}":
+                assert UNREADABLE_METADATA in entry.metadata
+
+    def test_more_keys_and_texts_than_are_remembered_stay_right(
+        self, monkeypatch: pytest.MonkeyPatch
+    ):
+        monkeypatch.setattr(rows, "_MAX_KNOWN", 5)
+        pages = [
+            [(b"k/%d" % n, f'{{"n":"{n}"}}', b"v") for n in range(first, first + 4)]
+            for first in (0, 4, 2, 8, 0)
+        ]
+        for page in pages:
+            for entry, (key, text, _) in zip(rows.listed(page), page, strict=True):
+                assert (entry.key.encode(), entry.metadata) == (key, json.loads(text))
+            assert len(rows._known_keys) <= 5 + 4
+            assert len(rows._known_metadata) <= 5 + 4
 
     @given(st.lists(raw_keys, max_size=6))
     def test_only_keys_that_the_contract_permits_are_listed(self, raw: list[bytes]):

@@ -65,7 +65,7 @@ class Harmed(Prepared):
 
     def run(self, raw: Any, parameters: Mapping[str, Any]) -> Any:
         """Let the injector run it."""
-        statement = Prepared(self.sql, self.positions, self.constants)
+        statement = Prepared(self.sql, self.positions, self.constants, self.cursor)
         return self.harm(statement, raw, parameters)
 
 
@@ -163,7 +163,9 @@ class _Injector(ABC):
 
     def _harmed(self, statement: Prepared) -> Harmed:
         """Return `statement`, made to pass by here."""
-        return Harmed(statement.sql, statement.positions, statement.constants, self._harm)
+        return Harmed(
+            statement.sql, statement.positions, statement.constants, statement.cursor, self._harm
+        )
 
     @abstractmethod
     def _prepare_engine(self, engine: sa.Engine) -> None:

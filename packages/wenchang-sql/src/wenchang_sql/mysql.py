@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-import time
+import socket
 from collections.abc import Callable
+from io import BufferedReader, RawIOBase
 from typing import TYPE_CHECKING, Any, Final
 
 import pymysql
@@ -28,6 +29,8 @@ from wenchang_sql.postgresql import parse_address
 from wenchang_sql.schema import ABSENT, Layout, read_layout
 
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
     # The type stubs make it generic; the class itself is not.
     _Connection = pymysql.connections.Connection[Any]
 else:
@@ -103,6 +106,31 @@ def _layout(raw: Any, table: str) -> Layout:
 _tls_contexts: Final[dict[object, Any]] = {}
 
 
+def _arm(sock: socket.socket, connect_timeout: float | None) -> None:
+    """Give a socket what is left of the attempt; raises when nothing is."""
+    left = remaining()
+    # Outside of an attempt (a pool that closes) nothing may hang either.
+    sock.settimeout(left if left < math.inf else connect_timeout)
+
+
+class _Incoming(RawIOBase):
+    """What a socket receives, each time within what is left of the attempt."""
+
+    def __init__(self, sock: socket.socket, connect_timeout: float | None) -> None:
+        super().__init__()
+        self._sock = sock
+        self._connect_timeout = connect_timeout
+
+    def readable(self) -> bool:
+        """Tell that it can be read."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """Receive once."""
+        _arm(self._sock, self._connect_timeout)
+        return self._sock.recv_into(buffer)
+
+
 class BoundedConnection(_Connection):
     """A connection whose every exchange ends with the time of the attempt (`deadlines`).
 
@@ -114,6 +142,7 @@ class BoundedConnection(_Connection):
     # PyMySQL's own, which its type stubs leave out.
     _sock: Any
     _rfile: Any
+    connect_timeout: float | None
     _force_close: Callable[[], None]
     _execute_command: Callable[[int, str], None]
     _read_packet: Callable[..., Any]
@@ -123,7 +152,8 @@ class BoundedConnection(_Connection):
     collation: str | None
     encoding: str
 
-    _armed_until = math.inf
+    _bounded: BufferedReader | None = None
+    """The file that is read from: it asks for the time at each receive, not at each packet."""
 
     def __init__(self, *, lock_seconds: int, **options: Any) -> None:
         """Connect; a wait for a row's lock ends after `lock_seconds` at the server."""
@@ -153,23 +183,14 @@ class BoundedConnection(_Connection):
             _tls_contexts[settings] = super()._create_ssl_ctx(sslp)  # type: ignore[misc] # pyright: ignore[reportAttributeAccessIssue] # PyMySQL's own, which its type stubs leave out
         return _tls_contexts[settings]
 
-    def _arm(self) -> None:
-        """Give the socket what is left of the attempt; raises when nothing is."""
-        left = remaining()
-        # Outside of an attempt (a pool that closes) nothing may hang either.
-        self._sock.settimeout(left if left < math.inf else self.connect_timeout)
-
     def _read_bytes(self, num_bytes: int) -> bytes:
-        data: bytes = b""
+        # PyMySQL makes a file of each socket, the one of TLS included, before it reads the first byte.
+        if self._bounded is None or self._rfile is not self._bounded:
+            self._rfile = self._bounded = BufferedReader(
+                _Incoming(self._sock, self.connect_timeout)
+            )
         try:
-            self._arm_once()
-            data = self._rfile.read1(num_bytes)
-            while data and len(data) < num_bytes:
-                self._arm()
-                more = self._rfile.read1(num_bytes - len(data))
-                if not more:
-                    break
-                data += more
+            data: bytes = self._bounded.read(num_bytes)
         except OSError as error:
             self._force_close()
             raise _lost(error) from error
@@ -181,17 +202,9 @@ class BoundedConnection(_Connection):
             raise _lost(None)
         return data
 
-    def _arm_once(self) -> None:
-        """Set the socket's time-out at most once in a while: it costs as much as reading does."""
-        ends = time.monotonic() + min(remaining(), 3600.0)
-        if abs(ends - self._armed_until) > 0.01:
-            self._arm()
-            self._armed_until = ends
-
     def _write_bytes(self, data: bytes) -> None:
         try:
-            self._arm()
-            self._armed_until = math.inf
+            _arm(self._sock, self.connect_timeout)
             self._sock.sendall(data)
         except OSError as error:
             self._force_close()

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import chain, repeat
 from typing import Any, Final, TypeAlias
 from urllib.parse import quote, unquote
@@ -37,7 +36,6 @@ __all__ = [
     "encode_version",
     "found",
     "listed",
-    "listed_if_there",
     "replaced",
     "split_metadata",
     "stored",
@@ -53,7 +51,7 @@ LINEAGE_CHARACTERS: Final = LINEAGE_PAIRS * 21
 """Characters kept of a stored lineage: a write of ours is `id;` there, for its version is its id."""
 
 INDEXED_METADATA_BYTES: Final = 1500
-"""Bytes of metadata that PostgreSQL's index carries, beside a key of 900 and a namespace of 124."""
+"""Bytes of metadata that a server's index carries, beside a key of 900 and a namespace of 124."""
 
 _WRITE_ID: Final = re.compile(r"[0-9a-f]{20}")
 _MAX_VERSION: Final = 256
@@ -84,7 +82,8 @@ def decode_metadata(text: Any) -> dict[str, str]:
     if text is None:
         return {}
     try:
-        return check_metadata(json.loads(text))
+        # MariaDB keeps the text as bytes, of which a hand-written row may have any.
+        return check_metadata(json.loads(text.decode() if isinstance(text, bytes) else text))
     except (ValueError, TypeError, RecursionError) as error:
         return {UNREADABLE_METADATA: _why_unreadable(error)}
 
@@ -163,13 +162,6 @@ def listed(rows: Sequence[Row]) -> list[ListedObject]:
     return [entry for entry in entries if entry.key is not None] if None in names else entries
 
 
-def listed_if_there(rows: Sequence[Row]) -> list[ListedObject]:
-    """Return the same, without rows whose version is None."""
-    if rows and None in [row[2] for row in rows]:
-        rows = [row for row in rows if row[2] is not None]
-    return listed(rows)
-
-
 def versions(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Return `(key, version)` of rows of key and version, without keys that are not ours."""
     if not rows:
@@ -182,57 +174,66 @@ def versions(rows: Sequence[Row]) -> list[tuple[str, str]]:
     ]
 
 
-_new_entry: Final = ListedObject.__new__
-_slots: Final[Mapping[str, Any]] = vars(ListedObject)
-_set_key: Final = _slots["key"].__set__
-_set_metadata: Final = _slots["metadata"].__set__
-_set_version: Final = _slots["version"].__set__
+_new_entry: Final = tuple.__new__
 
 
 def _listed(
     keys: Sequence[str | None], metadata: Sequence[dict[str, str]], tokens: Sequence[str]
 ) -> list[ListedObject]:
-    """Return the entries of a page.
-
-    Their slots are set in three sweeps: a frozen dataclass takes three times as long to set its own.
-    """
-    entries = list(map(_new_entry, repeat(ListedObject, len(keys))))
-    for set_field, values in ((_set_key, keys), (_set_metadata, metadata), (_set_version, tokens)):
-        deque(map(set_field, entries, values), maxlen=0)
-    return entries
+    """Return the entries of a page, made without calling Python for each of them."""
+    fields = zip(keys, metadata, tokens, strict=True)
+    return list(map(_new_entry, repeat(ListedObject, len(keys)), fields))
 
 
 # --- whole pages ---------------------------------------------------------------------------------
 
+# Keys by their bytes, and metadata by its text: what is decoded depends on nothing else. An agent lists
+# the same files over and over; decoding them took most of the time of a page. Emptied when full.
+_known_keys: Final[dict[Any, str | None]] = {}
+_known_metadata: Final[dict[Any, dict[str, str]]] = {}
+_MAX_KNOWN: Final = 8192
+
 # What no key of ours has once it stands between slashes, seen over a whole page at once: an empty
 # segment or one that begins with a dot. The latter is only suspicious, and looked at by itself.
-_SUSPICIOUS: Final = ("//", "/.", "\\")
+_SUSPICIOUS: Final = re.compile(r"/[/.]")
 # In keys of this length there cannot be more than 200 segments.
 _SHORT: Final = 400
 # Line feed joins the keys of a page; control characters and noncharacters make a key suspicious.
 _BAD_CHARACTER: Final = re.compile(
-    "[\x00-\x09\x0b-\x1f\x7f-\x9f\ufdd0-\ufdef"
+    "[\x00-\x09\x0b-\x1f\\\\\x7f-\x9f\ufdd0-\ufdef"
     + "".join(chr(plane << 16 | 0xFFFE) + chr(plane << 16 | 0xFFFF) for plane in range(17))
     + "]"
 )
-_ASCII_CONTROLS: Final = bytes([*range(0x0A), *range(0x0B, 0x20), 0x7F])
+_BAD_ASCII: Final = bytes([*range(0x0A), *range(0x0B, 0x20), 0x5C, 0x7F])
 
 
 def _keys(raw: tuple[Any, ...]) -> Sequence[str | None]:
     """Return the keys of a page, None for each that the contract refuses."""
+    try:
+        return list(map(_known_keys.__getitem__, raw))
+    except KeyError:
+        keys = _decode_keys(raw)
+    if len(_known_keys) > _MAX_KNOWN:
+        _known_keys.clear()
+    _known_keys.update(zip(raw, keys, strict=True))
+    return keys
+
+
+def _decode_keys(raw: tuple[Any, ...]) -> Sequence[str | None]:
+    """Decode the keys of a page at once; for anything unusual, one by one."""
     joined = b"\n".join(raw)
     try:
         text = joined.decode()
     except UnicodeDecodeError:
         return [_key(one) for one in raw]
     if text.isascii():
-        clean = len(joined.translate(None, _ASCII_CONTROLS)) == len(joined)
+        clean = len(joined.translate(None, _BAD_ASCII)) == len(joined)
     else:
         clean = _BAD_CHARACTER.search(text) is None
-    if clean and max(map(len, raw)) <= _SHORT:
+    if clean and max(set(map(len, raw))) <= _SHORT:
         keys = text.split("\n")
         framed = f"/{text}/".replace("\n", "/")
-        if len(keys) == len(raw) and not any(mark in framed for mark in _SUSPICIOUS):
+        if len(keys) == len(raw) and not _SUSPICIOUS.search(framed):
             return keys
     return [_key(one) for one in raw]
 
@@ -254,7 +255,8 @@ def _tokens(raw: tuple[Any, ...]) -> Sequence[str]:
 
 
 _NAME: Final = re.compile(r"(?!wenchang-)[a-z][a-z0-9-]{0,63}")
-_STRINGS: Final = frozenset({str})
+_STRINGS: Final[frozenset[type]] = frozenset({str})
+_BYTES: Final[frozenset[type]] = frozenset({bytes})
 _SEPARATOR: Final = "\n,0,\n"
 # JSON refuses raw control characters below U+0020, so a value can hold one, or a lone surrogate, only
 # by an escape. Those above it may stand there as they are.
@@ -264,24 +266,18 @@ _HIGH_CONTROL: Final = re.compile("[\x7f-\x9f]")
 _SURELY_SMALL: Final = 1250
 
 
-# Decoded metadata by its text, which is all that it depends on. An agent lists the same files over and
-# over; decoding them took most of the time of a page. Emptied when it is full.
-_decoded: Final[dict[Any, dict[str, str]]] = {}
-_MAX_DECODED: Final = 8192
-
-
 def _decode_page(texts: Sequence[Any]) -> list[dict[str, str]]:
     """Return the metadata of a page, each map the caller's own."""
     try:
-        return [_decoded[text].copy() for text in texts]
+        return list(map(dict.copy, map(_known_metadata.__getitem__, texts)))
     except KeyError:
         # Another thread may empty it at any moment: what is needed is taken out of it at once.
-        known = {text: _decoded.get(text) for text in texts}
+        known = {text: _known_metadata.get(text) for text in texts}
     missing = [text for text, entry in known.items() if entry is None]
     fresh = dict(zip(missing, _decode_all(missing), strict=True)) if missing else {}
-    if len(_decoded) > _MAX_DECODED:
-        _decoded.clear()
-    _decoded.update(
+    if len(_known_metadata) > _MAX_KNOWN:
+        _known_metadata.clear()
+    _known_metadata.update(
         (text, entry)
         for text, entry in fresh.items()
         if text is not None and len(text) <= _SURELY_SMALL
@@ -297,10 +293,14 @@ def _decode_all(texts: Sequence[Any]) -> Sequence[dict[str, str]]:
     stand inside a JSON string or object, so no damaged text can take in part of its neighbour without
     failing one of the checks. Then, and for anything unusual, each is decoded by itself.
     """
-    if not set(map(type, texts)) <= _STRINGS or max(map(len, texts)) > _SURELY_SMALL:
+    kinds = frozenset(map(type, texts))
+    if kinds not in (_STRINGS, _BYTES) or max(map(len, texts)) > _SURELY_SMALL:
         return [decode_metadata(text) for text in texts]
-    joined = _SEPARATOR.join(texts)
     try:
+        if kinds == _STRINGS:
+            joined = _SEPARATOR.join(texts)
+        else:
+            joined = _SEPARATOR.encode().join(texts).decode()
         parsed = json.loads(f"[{joined}]")
     except (ValueError, RecursionError):
         return [decode_metadata(text) for text in texts]

@@ -82,18 +82,22 @@ CREATE TABLE IF NOT EXISTS {meta} (
     value text NOT NULL
 )""",
     ),
-    # The whole key may have 3,072 bytes; VARBINARY pads nothing and folds nothing.
+    # VARBINARY pads nothing and folds nothing. Rows lie in the primary key, short bodies with them, so
+    # that a page would read those too; a second index carries what a listing shows. It may have
+    # 3,072 bytes, hence the second column for metadata here as well.
     "mysql": (
         """\
 CREATE TABLE IF NOT EXISTS {table} (
     namespace VARBINARY(124) NOT NULL,
     object_key VARBINARY(1024) NOT NULL,
     version VARBINARY(256) NOT NULL,
-    metadata MEDIUMTEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
+    metadata VARBINARY(1500),
+    metadata_long MEDIUMBLOB,
     write_id VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     lineage TEXT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin,
     body LONGBLOB NOT NULL,
-    PRIMARY KEY (namespace, object_key)
+    PRIMARY KEY (namespace, object_key),
+    KEY listing (namespace, object_key, version, metadata)
 ) ENGINE=InnoDB ROW_FORMAT=DYNAMIC""",
         """\
 CREATE TABLE IF NOT EXISTS {meta} (

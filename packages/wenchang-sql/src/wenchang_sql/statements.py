@@ -23,7 +23,7 @@ __all__ = ["Prepared", "Statements", "build_expressions", "object_table", "prepa
 def object_table(table: str, dialect_name: str) -> sa.TableClause:
     """Return the table of objects, for building statements (the DDL is in `schema`)."""
     schema, _, name = table.rpartition(".")
-    more = (sa.column("metadata_long", sa.String),) if dialect_name == "postgresql" else ()
+    more = () if dialect_name == "sqlite" else (sa.column("metadata_long", sa.String),)
     return sa.table(
         name,
         *more,
@@ -51,6 +51,8 @@ class Prepared:
     """The names of its parameters in their order, or None where the driver takes names."""
     constants: Mapping[str, Any]
     """Parameters that are the same at every call."""
+    cursor: Mapping[str, Any]
+    """How the driver is asked for a cursor."""
 
     def rows(self, raw: Any, parameters: Mapping[str, Any]) -> Sequence[Any]:
         """Run it on the driver's connection; return all rows, as the driver gives them."""
@@ -71,7 +73,7 @@ class Prepared:
         bound: Any = {**self.constants, **parameters}
         if self.positions is not None:
             bound = tuple([bound[name] for name in self.positions])
-        cursor = raw.cursor()
+        cursor = raw.cursor(**self.cursor)
         cursor.execute(self.sql, bound)
         return cursor
 
@@ -81,7 +83,9 @@ def prepare(statement: Any, dialect: Dialect) -> Prepared:
     compiled = statement.compile(dialect=dialect)
     constants = {name: value for name, value in compiled.params.items() if value is not None}
     positions = tuple(compiled.positiontup) if compiled.positional else None
-    return Prepared(str(compiled), positions, constants)
+    # psycopg reads answers as text unless told: keys and versions would come as hexadecimal digits.
+    cursor = {"binary": True} if dialect.name == "postgresql" else {}
+    return Prepared(str(compiled), positions, constants, cursor)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +93,9 @@ class Statements:
     """The statements of one table on one database.
 
     Parameters: `ns`, `k` (key), `ver` (expected version), `low` and `high` (a half-open range of
-    keys), `rows` (a limit), `keys`, and `new_version`, `new_metadata`, `new_id`, `new_body`
-    (PostgreSQL: `new_long`); for a replace
-    also `expected` and `replaced`, the version as text and as the end of a lineage pair.
+    keys), `rows` (a limit), `keys`, and `new_version`, `new_metadata`, `new_id`, `new_body` (on
+    servers also `new_long`); for a replace also `expected` and `replaced`, the version as text and as
+    the end of a lineage pair.
     """
 
     get: Prepared
@@ -119,36 +123,52 @@ def build_expressions(table: str, dialect_name: str) -> dict[str, Any]:
     metadata = sa.func.coalesce(t.c.metadata_long, t.c.metadata) if split else t.c.metadata
     here = sa.and_(t.c.namespace == sa.bindparam("ns"), t.c.object_key == sa.bindparam("k"))
     same = sa.and_(here, t.c.version == sa.bindparam("ver"))
-    inside = sa.and_(
-        t.c.namespace == sa.bindparam("ns"),
-        t.c.object_key >= sa.bindparam("low"),
-        t.c.object_key < sa.bindparam("high"),
-    )
-    limit = sa.bindparam("rows", type_=sa.Integer)
     marks = (t.c.write_id, t.c.lineage)
-    rest = {
-        "page_rest": sa.select(t.c.object_key, metadata, t.c.version).where(
-            t.c.namespace == sa.bindparam("ns"),
-            t.c.object_key == sa.any_(sa.bindparam("keys", type_=sa.ARRAY(sa.LargeBinary))),
+    statements = _pages(t)
+    if split:
+        statements["page_rest"] = sa.select(t.c.object_key, metadata, t.c.version).where(
+            t.c.namespace == sa.bindparam("ns"), _is_one_of(t.c.object_key, dialect_name)
         )
-    }
     return {
-        **(rest if split else {}),
+        **statements,
         "get": sa.select(t.c.body, metadata, t.c.version).where(here),
         "read_back": sa.select(t.c.body, metadata, t.c.version, *marks).where(here),
-        "page": sa.select(t.c.object_key, t.c.metadata, t.c.version)
-        .where(inside)
-        .order_by(t.c.object_key)
-        .limit(limit),
-        "page_versions": sa.select(t.c.object_key, t.c.version)
-        .where(inside)
-        .order_by(t.c.object_key)
-        .limit(limit),
         "create": _create(t, dialect_name),
         "put": _put(t, dialect_name),
         "replace": _replace(t, same),
         "delete": sa.delete(t).where(same),
     }
+
+
+def _pages(t: sa.TableClause) -> dict[str, Any]:
+    """Return the statements of a page, which read an index and no object."""
+    inside = sa.and_(
+        t.c.namespace == sa.bindparam("ns"),
+        t.c.object_key >= sa.bindparam("low"),
+        t.c.object_key < sa.bindparam("high"),
+    )
+    columns = {
+        "page": (t.c.object_key, t.c.metadata, t.c.version),
+        "page_versions": (t.c.object_key, t.c.version),
+    }
+    return {
+        name: sa.select(*shown)
+        # MariaDB takes the primary key, bodies and all, wherever both would do.
+        .with_hint(t, "FORCE INDEX (listing)", "mysql")
+        .with_hint(t, "FORCE INDEX (listing)", "mariadb")
+        .where(inside)
+        .order_by(t.c.object_key)
+        .limit(sa.bindparam("rows", type_=sa.Integer))
+        for name, shown in columns.items()
+    }
+
+
+def _is_one_of(column: sa.ColumnClause[Any], dialect_name: str) -> Any:
+    """Return the condition that a column is one of the given `keys`, however many they are."""
+    if dialect_name == "postgresql":
+        return column == sa.any_(sa.bindparam("keys", type_=sa.ARRAY(sa.LargeBinary)))
+    # PyMySQL writes a list as the values between parentheses.
+    return column.op("IN")(sa.bindparam("keys", type_=sa.LargeBinary))
 
 
 def _fresh(t: sa.TableClause) -> dict[Any, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from sqlalchemy.engine import Engine
 from sqlalchemy.pool import QueuePool
@@ -174,34 +174,40 @@ class SqlStorage:
 
     def list_page(self, prefix: str, start_after: str | None, limit: int) -> list[ListedObject]:
         """Return a page of a listing; see `Storage.list_page`."""
-        decode = rows.listed if self._statements.page_rest is None else rows.listed_if_there
-        return self._page(self._whole_piece, decode, prefix, start_after, limit)
+        return self._page(self._entries, rows.listed, prefix, start_after, limit)
 
-    def _whole_piece(self, raw: Any, span: Mapping[str, Any]) -> Sequence[Any]:
+    def _entries(self, raw: Any, span: Mapping[str, Any]) -> _Piece:
         """Read one piece of a page: keys, metadata, versions.
 
         Where the index does not hold an object's metadata, the object is read apart, and takes the
-        place of what the index showed. If it is gone by then, its version is None.
+        place of what the index showed, unless it is gone by then.
         """
         found = self._statements.page.rows(raw, span)
         rest = self._statements.page_rest
         if rest is None or None not in map(_second, found):
-            return found
+            return _piece(found, span)
         keys = [row[0] for row in found if row[1] is None]
-        whole = {row[0]: row for row in rest.rows(raw, {"ns": self._namespace, "keys": keys})}
-        gone = (None, None)
-        return [row if row[1] is not None else whole.get(row[0], (row[0], *gone)) for row in found]
+        whole = {row[0]: (row,) for row in rest.rows(raw, {"ns": self._namespace, "keys": keys})}
+        complete = [
+            entry
+            for row in found
+            for entry in ((row,) if row[1] is not None else whole.get(row[0], ()))
+        ]
+        return _piece(found, span)._replace(rows=complete)
 
     def list_versions(
         self, prefix: str, start_after: str | None, limit: int
     ) -> list[tuple[str, str]]:
         """Return keys and versions only; see `VersionLister`."""
-        piece = self._statements.page_versions.rows
-        return self._page(piece, rows.versions, prefix, start_after, limit)
+        return self._page(self._versions, rows.versions, prefix, start_after, limit)
+
+    def _versions(self, raw: Any, span: Mapping[str, Any]) -> _Piece:
+        """Read one piece of a page: keys and versions."""
+        return _piece(self._statements.page_versions.rows(raw, span), span)
 
     def _page(
         self,
-        read: Callable[[Any, Mapping[str, Any]], Sequence[Any]],
+        read: Callable[[Any, Mapping[str, Any]], _Piece],
         decode: Callable[[Sequence[Any]], list[T]],
         prefix: str,
         start_after: str | None,
@@ -217,11 +223,11 @@ class SqlStorage:
         while low < high and len(page) < limit:
             wanted = min(limit - len(page), _PIECE)
             span = {"ns": self._namespace, "low": low, "high": high, "rows": wanted}
-            found = self._read(partial(_piece, read, span))
-            page.extend(decode(found))
-            if len(found) < wanted:
+            piece = self._read(partial(_with, read, span))
+            page.extend(decode(piece.rows))
+            if piece.low is None:
                 break
-            low = bytes(found[-1][0]) + b"\0"
+            low = piece.low
         return page
 
     def _read(self, query: Callable[[Any], T]) -> T:
@@ -325,9 +331,22 @@ class SqlStorage:
         return {"ns": self._namespace, "k": key.encode()}
 
 
-def _piece(
-    read: Callable[[Any, Mapping[str, Any]], Sequence[Any]], span: Mapping[str, Any], raw: Any
-) -> Sequence[Any]:
+class _Piece(NamedTuple):
+    """What one statement found of a page, and where the next piece begins, if there is one."""
+
+    rows: Sequence[Any]
+    low: bytes | None
+
+
+def _piece(found: Sequence[Any], span: Mapping[str, Any]) -> _Piece:
+    """Return the rows that a statement found in `span`; fewer than were asked for are the last."""
+    more = len(found) == span["rows"]
+    return _Piece(found, bytes(found[-1][0]) + b"\0" if more else None)
+
+
+def _with(
+    read: Callable[[Any, Mapping[str, Any]], _Piece], span: Mapping[str, Any], raw: Any
+) -> _Piece:
     """Read one piece of a page on the driver's connection."""
     return read(raw, span)
 
