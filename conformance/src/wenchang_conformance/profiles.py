@@ -74,15 +74,15 @@ _TABLE: Final[Mapping[str, tuple[float, float, float]]] = MappingProxyType(
         "many_threads": (24, 48, 64),
         "processes": (2, 3, 4),
         "counter_increments": (5, 25, 25),
-        "fault_scripts": (10, 100, 500),
-        "fault_seconds": (5, 20, 1200),
+        "fault_scripts": (10, 100, 2000),
+        "fault_seconds": (5, 20, 3600),
         "fault_rounds": (2, 4, 8),
         "listing_objects": (60, 250, 1000),
         "examples": (20, 60, 300),
         "machine_examples": (8, 25, 100),
         "machine_steps": (20, 30, 50),
         "kills": (2, 20, 100),
-        "case_seconds": (60, 150, 1800),
+        "case_seconds": (60, 150, 4500),
     }
 )
 
