@@ -6,8 +6,9 @@ import argparse
 import os
 import signal
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
-from devlib import environments, project
+from devlib import environments, project, pythons
 from devlib.console import DevError, clean_environ, heading, run, say
 
 
@@ -95,6 +96,24 @@ def _servers(names: list[str], *, only_list: bool, install: bool) -> int:
 
 def _ci() -> int:
     """Run what CI runs, each step as a person would, and stop at the first that fails."""
+    # Installing waits for the network and for one core: it goes on while servers and checks run.
+    with ThreadPoolExecutor(1) as ahead:
+        ahead.submit(_make_environments)
+        return _ci_steps()
+
+
+def _make_environments() -> None:
+    """Make the environments that the steps of CI need, in the order in which they need them.
+
+    If one cannot be made, the step that needs it tries once more and tells why.
+    """
+    environments.ensure(environments.test())
+    for version in project.OTHER_PYTHONS:
+        if python := pythons.find(version):
+            environments.ensure(environments.other_python(), python)
+
+
+def _ci_steps() -> int:
     from devlib import servers
 
     heading("servers")
