@@ -24,8 +24,10 @@ __all__ = [
     "DEFAULT_LIST_PAGE",
     "MAX_EXAMINED",
     "MAX_LIST_DEPTH",
+    "MAX_MATCHED_CHARS",
     "MAX_PAGE_SIZE",
     "EntryPage",
+    "Examination",
     "SortBy",
     "check_folder",
     "find_page",
@@ -38,6 +40,9 @@ MAX_PAGE_SIZE: Final = 200
 DEFAULT_LIST_PAGE: Final = 100
 MAX_EXAMINED: Final = 2_000
 """Files that one page looks at."""
+MAX_MATCHED_CHARS: Final = 20_000_000
+"""Characters of paths times characters of the pattern that one page looks at: matching costs that at
+worst, which is about a second. 2,000 files meet it only with long paths and a long pattern."""
 
 SortBy = Literal["path", "modified"]
 
@@ -52,6 +57,25 @@ class EntryPage:
     rows: list[dict[str, Any]] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
     position: str | None = None
+
+
+class Examination:
+    """Counts the files that one page looks at and tells when they are enough."""
+
+    __slots__ = ("_files", "_matched", "_pattern")
+
+    def __init__(self, glob: Glob | None) -> None:
+        """Begin a page whose files are matched with `glob`, if with any."""
+        self._files = self._matched = 0
+        self._pattern = 0 if glob is None else len(glob.pattern)
+
+    def permits(self, path: str) -> bool:
+        """Count one more file, unless a bound is met; a page's first file is always permitted."""
+        if self._files == MAX_EXAMINED or self._matched >= MAX_MATCHED_CHARS:
+            return False
+        self._files += 1
+        self._matched += len(path) * self._pattern
+        return True
 
 
 def check_folder(snapshot: Snapshot, path: str) -> None:
@@ -99,14 +123,15 @@ def find_page(
 ) -> EntryPage:
     """Return the files below a folder that match, after the position `start`.
 
-    At most 2,000 files are examined; then the page ends, however many matched. Raises
-    `NotFoundError`, and `InvalidArgumentError` for a position that this order does not have.
+    At most 2,000 files are examined, fewer where paths and pattern are long; then the page ends,
+    however many matched. Raises `NotFoundError`, and `InvalidArgumentError` for a position that this order does not have.
     """
     check_folder(snapshot, folder)
     page = EntryPage()
     last = start
-    for examined, entry in enumerate(_ordered(snapshot, folder, sort_by, start)):
-        if examined == MAX_EXAMINED:
+    examination = Examination(glob)
+    for entry in _ordered(snapshot, folder, sort_by, start):
+        if not examination.permits(entry.path):
             return EntryPage(rows=page.rows, lines=page.lines, position=last)
         if glob.matches(relative_to(folder, entry.path)):
             row, line = file_row(entry), file_text(entry)

@@ -16,7 +16,7 @@ from wenchang.files._answers import Room, json_chars
 from wenchang.files.cursors import invalid_cursor
 from wenchang.files.errors import TreeStateError
 from wenchang.files.globs import Glob
-from wenchang.files.listing import MAX_EXAMINED, check_folder, relative_to
+from wenchang.files.listing import Examination, check_folder, relative_to
 from wenchang.files.paths import is_below
 from wenchang.files.snapshot import Snapshot
 from wenchang.files.values import FileEntry
@@ -135,12 +135,16 @@ class _Plan:
 
     def __iter__(self) -> Iterator[FileEntry]:
         opened = read = 0
-        for examined, entry in enumerate(self._files):
+        examination = Examination(self._query.glob)
+        for entry in self._files:
+            if not examination.permits(entry.path):
+                self.cut = True
+                return
             wanted = entry.size > 0 and self._is_wanted(entry)
             # A first file is opened whatever its size, which the tree bounds: a page always
             # gets on.
             full = opened == MAX_OPENED or (opened and read + entry.size > MAX_SEARCHED_BYTES)
-            if examined == MAX_EXAMINED or (wanted and full):
+            if wanted and full:
                 self.cut = True
                 return
             self.last = entry.path

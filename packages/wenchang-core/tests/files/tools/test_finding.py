@@ -6,6 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from wenchang.files import listing
+from wenchang.files.globs import compile_glob
+from wenchang.files.listing import Examination
 from wenchang.files.policy import TreePolicy
 
 
@@ -135,6 +138,35 @@ class TestFinding:
         assert "cursor" not in many.call("file_find", pattern="none", path="many")
         for number in range(2000, 2005):
             many.call("file_move", from_=f"more/f{number}.txt", to=f"many/f{number}.txt")
+
+    @pytest.mark.parametrize(("chars", "pages"), [(10_000, 1), (150, 5), (100, 7), (1, 20)])
+    def test_a_page_ends_when_its_pattern_has_cost_enough_and_the_next_goes_on(
+        self, local, monkeypatch, chars, pages
+    ):
+        monkeypatch.setattr(listing, "MAX_MATCHED_CHARS", chars)
+        world = local.again()
+        paths = [f"{number:02}.md" for number in range(20)]
+        make(world, *paths)
+        for tool, wanted in (
+            ("file_find", {"pattern": "*[0-9].*"}),
+            ("file_search", {"text": "x", "glob": "*[0-9].*"}),
+        ):
+            seen, cursors, cursor = [], 0, None
+            while cursors == 0 or cursor is not None:
+                more = {} if cursor is None else {"cursor": cursor}
+                page = world.call(tool, **wanted, **more)
+                seen += [row["path"] for row in page["files"]]
+                cursor, cursors = page.get("cursor"), cursors + 1
+            assert seen == paths
+            assert cursors == pages
+
+    def test_no_pattern_and_no_path_make_a_page_cost_more_than_a_bound(self):
+        longest = Examination(compile_glob("*" + "[ab]" * 49 + "c"))
+        permitted = sum(longest.permits("a" * 1_024) for _ in range(2_000))
+        assert permitted * 1_024 * 198 < listing.MAX_MATCHED_CHARS + 1_024 * 198
+        usual = Examination(compile_glob("notes/**/*.md"))
+        assert all(usual.permits("notes/team/2026/a-usual-name-of-a-file.md") for _ in range(2_000))
+        assert not usual.permits("a.md")
 
     def test_item_143_ties_in_time_are_broken_by_path(self, files):
         moment = files.options["clock"]()
