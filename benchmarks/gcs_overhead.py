@@ -34,9 +34,9 @@ METADATA = {
 }
 FIELDS = "items(name,generation,metageneration,metadata),nextPageToken"
 CALLS = {"get": 20, "conditional put": 20, "create, delete": 15, "page, known": 3, "page, cold": 3}
-# A first listing also checks the metadata of each object, once: some 15 microseconds of processor each,
+# A first listing also checks the metadata of each object, once: some 10 microseconds of processor each,
 # which over loopback shows.
-LIMITS = dict.fromkeys(CALLS, 1.15) | {"page, cold": 1.6}
+LIMITS = dict.fromkeys(CALLS, 1.15) | {"page, cold": 1.4}
 
 Operation = Callable[[], Any]
 

@@ -39,7 +39,13 @@ names = st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True).filter(
 values = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], include_characters="\t\n\r"), max_size=40
 )
-versions = st.builds(Token, generation=st.integers(1, 2**62), metageneration=st.integers(1, 9))
+versions = st.builds(
+    Token,
+    generation=st.integers(1, 2**62),
+    metageneration=st.integers(1, 9),
+    min_writer=st.just(1),
+    extra=st.just(value=False),
+)
 lineages = st.lists(
     st.tuples(st.sampled_from(["-", ID]), versions.map(str)), max_size=LINEAGE_LIMIT
 ).map(tuple)

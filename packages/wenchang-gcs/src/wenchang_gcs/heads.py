@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Final, Self, TypeAlias
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from wenchang.storage import ListedObject, StorageRejectedError, StoredObject
 from wenchang.storage.outcomes import LINEAGE_LIMIT, UNKNOWN_ID, Found, Lineage, LineageMemory
@@ -19,18 +18,13 @@ Blob: TypeAlias = Any
 _PATCHES: Final = LINEAGE_LIMIT - 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Head:
+class Head(NamedTuple):
     """Version and metadata of one object, as of one moment."""
 
     token: Token
     marks: Marks
-    version: str = field(init=False)
-    """The version that callers hold: the token as text."""
-
-    def __post_init__(self) -> None:
-        """Spell the version once, since every listing reports it."""
-        object.__setattr__(self, "version", str(self.token))
+    version: str
+    """The version that callers hold: the token as text, spelled once for all listings."""
 
     @classmethod
     def of(cls, blob: Blob) -> Self:
@@ -42,12 +36,9 @@ class Head:
         # `blob.metadata` copies deeply, which would take longer than all that is done here.
         marks = decode_marks(blob._properties.get("metadata"))  # noqa: SLF001 - as said above
         token = Token(
-            generation=int(generation),
-            metageneration=int(metageneration),
-            min_writer=marks.min_writer,
-            extra=bool(marks.extra),
+            int(generation), int(metageneration), marks.min_writer, extra=bool(marks.extra)
         )
-        return cls(token=token, marks=marks)
+        return cls(token, marks, str(token))
 
     @property
     def _metadata(self) -> Mapping[str, str]:
@@ -69,10 +60,10 @@ class Head:
             return self.marks.lineage
         newest = self.token.metageneration
         between = tuple(
-            (UNKNOWN_ID, str(replace(self.token, metageneration=number)))
+            (UNKNOWN_ID, str(self.token._replace(metageneration=number)))
             for number in range(newest - 1, max(1, newest - 1 - _PATCHES), -1)
         )
-        first = str(replace(self.token, metageneration=1))
+        first = str(self.token._replace(metageneration=1))
         written = (self.marks.write_id or UNKNOWN_ID, first)
         return (*between, written, *self.marks.lineage)[:LINEAGE_LIMIT]
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from types import MappingProxyType
+from typing import Final, NamedTuple
 
 from wenchang.storage import InvalidStorageMetadataError, MetadataTooLargeError
 from wenchang.storage.keys import (
@@ -46,8 +46,10 @@ _PLAIN_NAME: Final = re.compile(r"(?!wenchang-)[a-z][a-z0-9-]{0,63}")
 _VERSION: Final = re.compile(r"[0-9.:wx]{1,64}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Marks:
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+class Marks(NamedTuple):
     """An object's custom metadata, taken apart."""
 
     metadata: Mapping[str, str]
@@ -56,7 +58,7 @@ class Marks:
     """None for objects that are not ours."""
     lineage: Lineage = ()
     min_writer: int = FORMAT
-    extra: Mapping[str, str] = field(default_factory=dict)
+    extra: Mapping[str, str] = _NOTHING
     """Marks of a newer format, to be kept by whoever replaces the object."""
 
 
@@ -81,7 +83,9 @@ def decode_marks(stored: Mapping[str, str] | None) -> Marks:
         return Marks(metadata=_foreign(own))
     writer = marks.get(_MIN_WRITER, "")
     min_writer = int(writer) if _NUMBER.fullmatch(writer) else FORMAT
-    extra = {name: value for name, value in marks.items() if name not in _KNOWN}
+    extra: Mapping[str, str] = _NOTHING
+    if not marks.keys() <= _KNOWN:
+        extra = {name: value for name, value in marks.items() if name not in _KNOWN}
     lineage = _lineage(marks[_LINEAGE]) if _LINEAGE in marks else ()
     problem = _problem(own, marks, extra)
     if problem is None and lineage is None:
@@ -107,7 +111,9 @@ def _foreign(metadata: dict[str, str]) -> dict[str, str]:
     return told if _keeps_the_rules(told) else {}
 
 
-def _problem(metadata: dict[str, str], marks: dict[str, str], extra: dict[str, str]) -> str | None:
+def _problem(
+    metadata: dict[str, str], marks: dict[str, str], extra: Mapping[str, str]
+) -> str | None:
     """Say what is wrong with an object that has our marks, or None."""
     if not _WRITE_ID.fullmatch(marks.get(_ID, "")):
         return "its write id is damaged"

@@ -9,8 +9,7 @@ not know and has to keep (`:x`): that spares all others a read before each write
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 __all__ = ["Token", "parse_token"]
 
@@ -21,11 +20,12 @@ _FORM: Final = re.compile(
     r"(?P<extra>:x)?"
 )
 _MAX_INT64: Final = 2**63 - 1
+_USUAL: Final = (1, 1, False)
+"""All but the generation, of an object that nobody touched past us."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
-    """A parsed version."""
+class Token(NamedTuple):
+    """A parsed version. A tuple, as are marks and heads: a listing makes a thousand of each."""
 
     generation: int
     metageneration: int = 1
@@ -36,6 +36,8 @@ class Token:
 
     def __str__(self) -> str:
         """Return the text that callers hold."""
+        if self[1:] == _USUAL:
+            return str(self.generation)
         metageneration = "" if self.metageneration == 1 else f".{self.metageneration}"
         writer = "" if self.min_writer == 1 else f":w{self.min_writer}"
         return f"{self.generation}{metageneration}{writer}{':x' if self.extra else ''}"
