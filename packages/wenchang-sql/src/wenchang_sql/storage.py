@@ -176,24 +176,21 @@ class SqlStorage:
         """Return a page of a listing; see `Storage.list_page`."""
         return self._page(self._entries, rows.listed, prefix, start_after, limit)
 
-    def _entries(self, raw: Any, span: Mapping[str, Any]) -> _Piece:
+    def _entries(self, span: Mapping[str, Any], raw: Any) -> _Piece:
         """Read one piece of a page: keys, metadata, versions.
 
         Where the index does not hold an object's metadata, the object is read apart, and takes the
         place of what the index showed, unless it is gone by then.
         """
         found = self._statements.page.rows(raw, span)
+        following = _following(found, span)
         rest = self._statements.page_rest
-        if rest is None or None not in map(_second, found):
-            return _piece(found, span)
-        keys = [row[0] for row in found if row[1] is None]
-        whole = {row[0]: (row,) for row in rest.rows(raw, {"ns": self._namespace, "keys": keys})}
-        complete = [
-            entry
-            for row in found
-            for entry in ((row,) if row[1] is not None else whole.get(row[0], ()))
-        ]
-        return _piece(found, span)._replace(rows=complete)
+        if rest is not None and None in map(_second, found):
+            keys = [row[0] for row in found if row[1] is None]
+            whole = {row[0]: row for row in rest.rows(raw, {"ns": self._namespace, "keys": keys})}
+            complete = (row if row[1] is not None else whole.get(row[0]) for row in found)
+            found = [row for row in complete if row is not None]
+        return _Piece(found, following)
 
     def list_versions(
         self, prefix: str, start_after: str | None, limit: int
@@ -201,13 +198,14 @@ class SqlStorage:
         """Return keys and versions only; see `VersionLister`."""
         return self._page(self._versions, rows.versions, prefix, start_after, limit)
 
-    def _versions(self, raw: Any, span: Mapping[str, Any]) -> _Piece:
+    def _versions(self, span: Mapping[str, Any], raw: Any) -> _Piece:
         """Read one piece of a page: keys and versions."""
-        return _piece(self._statements.page_versions.rows(raw, span), span)
+        found = self._statements.page_versions.rows(raw, span)
+        return _Piece(found, _following(found, span))
 
     def _page(
         self,
-        read: Callable[[Any, Mapping[str, Any]], _Piece],
+        read: Callable[[Mapping[str, Any], Any], _Piece],
         decode: Callable[[Sequence[Any]], list[T]],
         prefix: str,
         start_after: str | None,
@@ -223,11 +221,11 @@ class SqlStorage:
         while low < high and len(page) < limit:
             wanted = min(limit - len(page), _PIECE)
             span = {"ns": self._namespace, "low": low, "high": high, "rows": wanted}
-            piece = self._read(partial(_with, read, span))
+            piece = self._read(partial(read, span))
             page.extend(decode(piece.rows))
-            if piece.low is None:
+            if piece.following is None:
                 break
-            low = piece.low
+            low = piece.following
         return page
 
     def _read(self, query: Callable[[Any], T]) -> T:
@@ -335,20 +333,12 @@ class _Piece(NamedTuple):
     """What one statement found of a page, and where the next piece begins, if there is one."""
 
     rows: Sequence[Any]
-    low: bytes | None
+    following: bytes | None
 
 
-def _piece(found: Sequence[Any], span: Mapping[str, Any]) -> _Piece:
-    """Return the rows that a statement found in `span`; fewer than were asked for are the last."""
-    more = len(found) == span["rows"]
-    return _Piece(found, bytes(found[-1][0]) + b"\0" if more else None)
-
-
-def _with(
-    read: Callable[[Any, Mapping[str, Any]], _Piece], span: Mapping[str, Any], raw: Any
-) -> _Piece:
-    """Read one piece of a page on the driver's connection."""
-    return read(raw, span)
+def _following(found: Sequence[Any], span: Mapping[str, Any]) -> bytes | None:
+    """Return where the next piece begins; fewer rows than `span` asks for are the last."""
+    return bytes(found[-1][0]) + b"\0" if len(found) == span["rows"] else None
 
 
 def _counted(changed: int | None, version: str) -> Attempt:

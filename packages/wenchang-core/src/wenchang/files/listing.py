@@ -124,7 +124,8 @@ def find_page(
     """Return the files below a folder that match, after the position `start`.
 
     At most 2,000 files are examined, fewer where paths and pattern are long; then the page ends,
-    however many matched. Raises `NotFoundError`, and `InvalidArgumentError` for a position that this order does not have.
+    however many matched. Raises `NotFoundError`, and `InvalidArgumentError` for a position that this
+    order does not have.
     """
     check_folder(snapshot, folder)
     page = EntryPage()
